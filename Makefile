@@ -1,0 +1,49 @@
+# make demo, make test: everything they need goes into .venv, on first use.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format clean
+
+help: ## show this list
+	@echo "roadict: make <target> [PYTHON=python3.12] [ARGS=...]"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv and install roadict with its tools (other targets do this themselves)
+
+demo: $(READY) ## learn a planted dictionary and draw the result
+	@$(BIN)/roadict demo $(ARGS)
+
+test: $(READY) ## run the tests (ARGS="-k prox -x" is passed to pytest)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY) ## ruff (lint, format), mypy, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY) ## let ruff mend and format the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## remove .venv, caches, builds and the demo's files
+	@rm -rf $(VENV) build dist roadict-demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is written last and removed first, so without it the .venv is missing or half made: start afresh.
+# With it, pyproject.toml has changed: install into the .venv that is there.
+# -qq silences pip's chatter and warnings; its errors show.
+$(READY): pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { echo "roadict needs Python 3.11 or newer; there is no '$(PYTHON)'. Try: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "roadict needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1). Try: make PYTHON=/path/to/newer/python3 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Setting up $(VENV) (a minute or two, once) ..."
+	@if [ ! -f $@ ] || ! $(BIN)/python -c '' 2>/dev/null; then "$(PYTHON)" -m venv --clear $(VENV); fi
+	@rm -f $@
+	@$(PIP) install -qq -e '.[dev]'
+	@touch $@
