@@ -1,0 +1,170 @@
+"""How close is a learned dictionary to the true one, and a picture to its original."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["dictionary_error", "match_atoms", "psnr"]
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.intp]
+Matching = Literal["optimal", "greedy"]
+
+
+def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching = "optimal") -> float:
+    """One minus the mean absolute correlation of the true atoms with their matched learned ones.
+
+    ``1 − (1/K) Σ_k |⟨truth_k, estimated_match(k)⟩|`` over the K true atoms, all normalised. Order, sign
+    and length of atoms do not matter. A zero atom correlates with nothing, and a true atom that is left
+    without a partner (fewer learned atoms than true ones) counts as correlation 0.
+
+    Parameters
+    ----------
+    estimated : array-like of shape (n_estimated, n_features)
+    truth : array-like of shape (n_components, n_features)
+    matching : {"optimal", "greedy"}
+        "optimal" pairs atoms one to one with the largest total correlation (Hungarian method).
+        "greedy" is the paper's: learned atoms, in their order, each take the best true atom still free.
+        It depends on the order and is never below the optimal error.
+
+    Returns
+    -------
+    float
+        0 for the same atoms, 1 where nothing correlates.
+
+    Examples
+    --------
+    >>> dictionary_error([[0, -2], [3, 0]], [[1, 0], [0, 1]])
+    0.0
+    >>> dictionary_error([[1, 0]], [[1, 0], [0, 1]])
+    0.5
+    """
+    strength = np.abs(_correlations(estimated, truth))
+    partner = _match(strength, matching)
+    matched = np.flatnonzero(partner >= 0)
+    return 1.0 - float(strength[partner[matched], matched].sum()) / len(partner)
+
+
+def match_atoms(
+    estimated: ArrayLike, truth: ArrayLike, matching: Matching = "optimal"
+) -> tuple[IndexArray, FloatArray]:
+    """Find the learned atom of every true atom, and the sign that aligns it.
+
+    Parameters
+    ----------
+    estimated : array-like of shape (n_estimated, n_features)
+    truth : array-like of shape (n_components, n_features)
+    matching : {"optimal", "greedy"}
+        As in `dictionary_error`.
+
+    Returns
+    -------
+    indices : ndarray of int, shape (n_components,)
+        Row of `estimated` matched with each true atom; −1 where none is left.
+    signs : ndarray of float, shape (n_components,)
+        −1.0 where the learned atom points the other way, else 1.0.
+
+    Examples
+    --------
+    >>> indices, signs = match_atoms([[0, -2], [3, 0]], [[1, 0], [0, 1]])
+    >>> indices.tolist(), signs.tolist()
+    ([1, 0], [1.0, -1.0])
+    """
+    correlations = _correlations(estimated, truth)
+    partner = _match(np.abs(correlations), matching)
+    signs = np.ones(partner.size)
+    matched = np.flatnonzero(partner >= 0)
+    signs[matched] = np.where(correlations[partner[matched], matched] < 0, -1.0, 1.0)
+    return partner, signs
+
+
+def psnr(image: ArrayLike, reference: ArrayLike, peak: float = 1.0) -> float:
+    """Peak signal-to-noise ratio in decibels, ``10 log10(peak² / mean((image − reference)²))``.
+
+    Parameters
+    ----------
+    image, reference : array-like of the same shape
+        Pictures of any number of dimensions. Integers are taken as they are: 8-bit pictures need
+        ``peak=255``.
+    peak : float
+        The largest possible value.
+
+    Returns
+    -------
+    float
+        Infinite for equal pictures.
+
+    Examples
+    --------
+    >>> round(psnr([[0.5, 0.5]], [[0.4, 0.6]]), 6)
+    20.0
+    """
+    left, right = _finite("image", image), _finite("reference", reference)
+    if left.shape != right.shape:
+        raise ValueError(f"image has shape {left.shape} and reference {right.shape}; they must be equal: crop one")
+    if left.size == 0:
+        raise ValueError(f"image has shape {left.shape} and so no pixels; pass at least one")
+    if not (math.isfinite(peak) and peak > 0):
+        raise ValueError(f"peak={peak!r} must be a finite number above 0; pass 1.0, or 255 for 8-bit pictures")
+    error = float(np.mean(np.square(left - right)))
+    return math.inf if error == 0 else 20 * math.log10(peak) - 10 * math.log10(error)
+
+
+def _finite(name: str, values: ArrayLike) -> FloatArray:
+    """Return `values` as finite float64."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers: convert it first")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has NaN or infinite entries; it must be finite: remove or replace them")
+    return array
+
+
+def _atoms(name: str, values: ArrayLike) -> FloatArray:
+    """Return the rows of `values` at unit norm; zero rows stay zero."""
+    array = _finite(name, values)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(
+            f"{name} has shape {array.shape}; it must be a non-empty matrix (n_atoms, n_features): "
+            f"pass one atom per row"
+        )
+    # By the largest entry first, so that neither tiny nor huge atoms under- or overflow when squared.
+    largest = np.abs(array).max(axis=1, keepdims=True)
+    array = np.divide(array, largest, out=np.zeros_like(array), where=largest > 0)
+    norms = np.linalg.norm(array, axis=1, keepdims=True)
+    unit: FloatArray = np.divide(array, norms, out=array, where=norms > 0)
+    return unit
+
+
+def _correlations(estimated: ArrayLike, truth: ArrayLike) -> FloatArray:
+    """Signed correlations, shape (n_estimated, n_components), in [−1, 1]."""
+    learned, true = _atoms("estimated", estimated), _atoms("truth", truth)
+    if learned.shape[1] != true.shape[1]:
+        raise ValueError(
+            f"estimated has {learned.shape[1]} features and truth {true.shape[1]}; they must be equal: "
+            f"pass dictionaries of the same data, one atom per row"
+        )
+    return np.clip(learned @ true.T, -1.0, 1.0)
+
+
+def _match(strength: FloatArray, matching: str) -> IndexArray:
+    """Row of `strength` for each of its columns, −1 where none is left."""
+    partner = np.full(strength.shape[1], -1, dtype=np.intp)
+    if matching == "optimal":
+        rows, columns = scipy.optimize.linear_sum_assignment(strength, maximize=True)
+        partner[columns] = rows
+    elif matching == "greedy":
+        free = strength.copy()
+        for row in range(min(strength.shape)):
+            column = int(np.argmax(free[row]))
+            partner[column] = row
+            free[:, column] = -np.inf
+    else:
+        raise ValueError(f'matching={matching!r} is unknown; pass "optimal" or "greedy"')
+    return partner

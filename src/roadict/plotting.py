@@ -1,0 +1,398 @@
+"""Pictures of dictionaries and of the run that learned them.
+
+Figures are made without pyplot, so they need no display and leave no global state behind; `save_figure`
+writes them, and notebooks show them. Matplotlib is imported on first use.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roadict.metrics import match_atoms
+from roadict.model_io import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["atoms_figure", "compare_atoms_figure", "history_figure", "save_figure"]
+
+FloatArray = NDArray[np.float64]
+
+MAX_PICTURES = 256
+MAX_CURVES = 64
+MAX_PAIRS = 32
+_FORMATS = (".png", ".pdf", ".svg")
+_COLORMAP = "RdBu_r"
+_TRUE, _LEARNED, _BAD, _QUIET = "#1f4e79", "#d1601f", "#b3151b", "#666666"
+# Inches. Text above the cells, and the free border around everything.
+_HEAD, _MARGIN, _MIN_WIDTH = 0.85, 0.3, 5.2
+
+
+def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLike | None = None) -> Figure:
+    """Draw the atoms of a dictionary.
+
+    Atoms whose length is a square number become square pictures (at most 256, the figure says how many
+    are left out), others become curves, and more than 64 of those a heat map. Colours are symmetric about
+    zero.
+
+    Parameters
+    ----------
+    components : array-like of shape (n_components, n_features)
+    title : str, optional
+        Default: the number and length of the atoms.
+    usage : array-like of shape (n_components,), optional
+        Share of samples that use each atom. Atoms are then drawn most used first and labelled with it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> figure = atoms_figure(np.eye(9), title="Nine dots")
+    >>> figure.texts[0].get_text()
+    'Nine dots'
+    """
+    atoms = _matrix("components", components)
+    shares = None if usage is None else _usage(usage, len(atoms))
+    order = np.arange(len(atoms)) if shares is None else np.argsort(-shares, kind="stable")
+    heading = title or f"{len(atoms)} atoms of {atoms.shape[1]} features"
+    if _side(atoms.shape[1]):
+        return _picture_grid(atoms, order, shares, heading)
+    if len(atoms) <= MAX_CURVES:
+        return _curve_grid(atoms, order, shares, heading)
+    return _heat_map(atoms, order, shares, heading)
+
+
+def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | None = None) -> Figure:
+    """Draw true atoms above their matched, sign-aligned learned ones.
+
+    Each pair carries its absolute correlation, in red below 0.9. The first 32 true atoms are shown.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n_components, n_features)
+    estimated : array-like of shape (n_estimated, n_features)
+    title : str, optional
+        Default: the number of atoms and the recovery error.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> figure = compare_atoms_figure(np.eye(4), -np.eye(4)[::-1])
+    >>> [text.get_text() for text in figure.texts][0]
+    'True and learned atoms: 4 of 4 correlate above 0.99'
+    """
+    true, learned = _unit(_matrix("truth", truth)), _unit(_matrix("estimated", estimated))
+    indices, signs = match_atoms(learned, true)
+    aligned = np.where((indices >= 0)[:, None], learned[indices] * signs[:, None], np.nan)
+    strength = np.nan_to_num(np.sum(aligned * true, axis=1))
+    found = int((strength > 0.99).sum())
+    heading = title or f"True and learned atoms: {found} of {len(true)} correlate above 0.99"
+    shown = min(len(true), MAX_PAIRS)
+    note = f"|correlation| below each pair, {strength.mean():.4f} on average" + _left_out(shown, len(true))
+
+    side = _side(true.shape[1])
+    cell = (0.9, 0.9) if side else (1.2, 0.75)
+    columns = min(8, shown)
+    blocks = math.ceil(shown / columns)
+    step_x, step_y = cell[0] + 0.14, 2 * cell[1] + 0.52
+    width = max(_MIN_WIDTH, columns * step_x + 2 * _MARGIN + 0.3)
+    figure = _figure(width, _HEAD + blocks * step_y + 0.1, heading, note)
+    left = (width - columns * step_x) / 2 + 0.14
+    for pair in range(shown):
+        block, column = divmod(pair, columns)
+        x, y = left + column * step_x, _HEAD + block * step_y
+        upper = _cell(figure, x, y, *cell)
+        lower = _cell(figure, x, y + cell[1] + 0.06, *cell)
+        _draw_pair(upper, lower, true[pair], aligned[pair], strength[pair])
+        if column == 0:
+            for axes, label, color in ((upper, "true", _TRUE), (lower, "learned", _LEARNED)):
+                axes.set_ylabel(label, fontsize=8, color=color, labelpad=4)
+    return figure
+
+
+def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -> Figure:
+    """Draw how a run converged: objective on the left, residuals and data error (log scale) on the right.
+
+    Parameters
+    ----------
+    history : mapping of str to array-like of shape (n_iterations,)
+        Needs objective, primal, dual and error; rho, if there, goes into the heading. Other keys are
+        ignored. Zeros and NaN have no place on a log scale and leave gaps.
+    title : str, optional
+        Default: the number of iterations.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> falling = 0.9 ** np.arange(50)
+    >>> figure = history_figure({key: falling for key in ("objective", "primal", "dual", "error")})
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['objective', 'relative size (log scale)']
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    needed = ("objective", "primal", "dual", "error")
+    missing = [key for key in needed if key not in history]
+    if missing:
+        raise ValueError(f"history lacks {', '.join(missing)}; pass the history_ of a fitted model")
+    curves = {key: np.asarray(history[key], dtype=np.float64) for key in needed}
+    length = curves["objective"].size
+    if length == 0 or any(curve.shape != (length,) for curve in curves.values()):
+        shapes = ", ".join(f"{key} {curve.shape}" for key, curve in curves.items())
+        raise ValueError(f"history must hold vectors of one length of at least 1, not {shapes}; fit first")
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure.suptitle(title or f"{length} iteration{'s' * (length > 1)}{_penalty_text(history)}", fontsize=12)
+    left, right = figure.subplots(1, 2)
+    iterations = np.arange(1, length + 1)
+    marker = "o" if length < 4 else ""
+    left.plot(iterations, curves["objective"], color=_TRUE, lw=1.6, marker=marker)
+    left.set(xlabel="iteration", ylabel="objective")
+    for key, label, color in (
+        ("primal", "primal residual", _TRUE),
+        ("dual", "dual residual", _LEARNED),
+        ("error", "data error", "#3a8a4d"),
+    ):
+        positive = np.where(curves[key] > 0, curves[key], np.nan)
+        right.plot(iterations, positive, label=label, color=color, lw=1.6, marker=marker)
+    right.set_yscale("log")
+    right.set(xlabel="iteration", ylabel="relative size (log scale)")
+    right.legend(loc="upper right", frameon=True, framealpha=0.85, fontsize=9)
+    for axes in (left, right):
+        axes.grid(color="#dddddd", lw=0.6)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlim(0, length + 1)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) -> None:
+    """Write a figure in the format its suffix names; an existing file is replaced only when all went well.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : str or path-like
+        Ends in ``.png``, ``.pdf`` or ``.svg``.
+    dpi : float
+        Pixels per inch of a ``.png``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "atoms.png"
+    >>> save_figure(atoms_figure(np.eye(4)), path)
+    >>> path.read_bytes()[1:4]
+    b'PNG'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        raise ValueError(f"{os.fspath(path)} must end in one of {', '.join(_FORMATS)}; change its extension")
+    with atomic_write(path) as file:
+        figure.savefig(file, format=suffix[1:], dpi=dpi)
+
+
+def _matrix(name: str, values: ArrayLike) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}; it must be a non-empty matrix, one atom per row")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has NaN or infinite entries; it must be finite: replace them")
+    return array
+
+
+def _usage(values: ArrayLike, n_atoms: int) -> FloatArray:
+    usage = np.asarray(values, dtype=np.float64)
+    if usage.shape != (n_atoms,) or not np.isfinite(usage).all():
+        raise ValueError(f"usage has shape {usage.shape}; pass {n_atoms} finite shares, one for each atom")
+    return usage
+
+
+def _unit(atoms: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(atoms, axis=1, keepdims=True)
+    unit: FloatArray = np.divide(atoms, norms, out=np.zeros_like(atoms), where=norms > 0)
+    return unit
+
+
+def _side(n_features: int) -> int:
+    """Side of the square picture of `n_features` pixels, 0 if there is none."""
+    side = math.isqrt(n_features)
+    return side if side * side == n_features else 0
+
+
+def _left_out(shown: int, total: int) -> str:
+    return f" · first {shown} shown, {total - shown} left out" if shown < total else ""
+
+
+def _unused(shares: FloatArray | None) -> str:
+    if shares is None:
+        return ""
+    unused = int((shares <= 0).sum())
+    return " · most used first" + (f", {unused} unused" if unused else "")
+
+
+def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
+    if "rho" not in history:
+        return ""
+    rho = np.asarray(history["rho"], dtype=np.float64)
+    first, last = (", ".join(f"{value:.4g}" for value in np.atleast_1d(row)) for row in (rho[0], rho[-1]))
+    return f", ρ = {first}" + (f" → {last}" if last != first else "")
+
+
+def _figure(width: float, height: float, heading: str, note: str) -> Figure:
+    """Make a figure of that many inches with a centred heading and a quiet note below it."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    figure.text(0.5, 1 - 0.16 / height, heading, fontsize=12, ha="center", va="top", parse_math=False)
+    figure.text(0.5, 1 - 0.45 / height, note, fontsize=8, color=_QUIET, ha="center", va="top")
+    return figure
+
+
+def _cell(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Axes without ticks at a place given in inches from the upper left corner."""
+    total_width, total_height = figure.get_size_inches()
+    bottom = total_height - top - height
+    bounds = (left / total_width, bottom / total_height, width / total_width, height / total_height)
+    axes = figure.add_axes(bounds, xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set(color="#bbbbbb", lw=0.6)
+    return axes
+
+
+def _scale(values: FloatArray) -> float:
+    """Largest magnitude, or 1 for zeros, so that colour and axis limits are never empty."""
+    return float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+
+
+def _draw_picture(axes: Axes, atom: FloatArray, **options: Any) -> None:
+    side = _side(atom.size)
+    limit = _scale(atom)
+    picture = atom.reshape(side, side)
+    axes.imshow(picture, cmap=_COLORMAP, vmin=-limit, vmax=limit, interpolation="nearest", **options)
+
+
+def _draw_curve(axes: Axes, atom: FloatArray, color: str, limit: float) -> None:
+    marker = "." if atom.size <= 24 else ""
+    axes.axhline(0, color="#bbbbbb", lw=0.6)
+    axes.plot(atom, color=color, lw=1.1, marker=marker, ms=3)
+    axes.set_ylim(-1.12 * limit, 1.12 * limit)
+    axes.margins(x=0.04)
+
+
+def _draw_pair(upper: Axes, lower: Axes, true: FloatArray, learned: FloatArray, strength: float) -> None:
+    """One true atom, its learned partner (NaN if there is none) and their correlation."""
+    matched = bool(np.isfinite(learned).all())
+    if _side(true.size):
+        _draw_picture(upper, true)
+        if matched:
+            _draw_picture(lower, learned)
+    else:
+        limit = _scale(np.concatenate([true, learned]))
+        _draw_curve(upper, true, _TRUE, limit)
+        if matched:
+            _draw_curve(lower, learned, _LEARNED, limit)
+    color = _QUIET if strength >= 0.9 else _BAD
+    lower.set_xlabel(f"{strength:.3f}" if matched else "no partner", fontsize=8, color=color, labelpad=3)
+
+
+def _grid(count: int, cell: tuple[float, float], stretch: float) -> tuple[int, int]:
+    """Columns and rows of a grid whose outline is about `stretch` times as wide as high."""
+    if count <= 4:
+        return count, 1
+    rows = math.ceil(count / math.ceil(math.sqrt(count * stretch * cell[1] / cell[0])))
+    columns = math.ceil(count / rows)  # again, so that the last row is not nearly empty
+    return columns, math.ceil(count / columns)
+
+
+def _picture_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
+    """Square pictures in one set of axes, which stays fast for hundreds of atoms."""
+    shown = order[:MAX_PICTURES]
+    labelled = shares is not None and len(shown) <= MAX_CURVES
+    tile = min(1.1, max(0.42, 7.5 / math.ceil(math.sqrt(1.4 * len(shown)))))
+    gap = 0.06 * tile + 0.02
+    pitch = (tile + gap, tile + (0.2 if labelled else gap))
+    columns, rows = _grid(len(shown), pitch, 1.4)
+    grid_width, grid_height = columns * pitch[0] - gap, rows * pitch[1] - (0 if labelled else gap)
+    width = max(_MIN_WIDTH, grid_width + 2 * _MARGIN + 0.9)
+    note = "each atom on its own scale, white is zero" + _unused(shares) + _left_out(len(shown), len(atoms))
+    figure = _figure(width, _HEAD + grid_height + _MARGIN, heading, note)
+    left = (width - grid_width) / 2
+    axes = _cell(figure, left, _HEAD, grid_width, grid_height)
+    axes.set_axis_off()
+    for place, atom in enumerate(shown):
+        x, y = place % columns * pitch[0], place // columns * pitch[1]
+        _draw_picture(axes, atoms[atom], extent=(x, x + tile, y + tile, y))
+        axes.plot([x, x + tile, x + tile, x, x], [y, y, y + tile, y + tile, y], color="#aaaaaa", lw=0.5)
+        if labelled and shares is not None:
+            text, color = _share_text(shares[atom])
+            axes.text(x + tile / 2, y + tile + 0.03, text, fontsize=7, color=color, ha="center", va="top")
+    # Each imshow moved the limits to its own picture.
+    axes.set(xlim=(0, grid_width), ylim=(grid_height, 0), aspect="auto")
+    _add_colorbar(figure, left + grid_width + 0.15, min(grid_height, 1.6), 1.0, ("−max", "0", "max"))
+    return figure
+
+
+def _share_text(share: float) -> tuple[str, str]:
+    """Label and colour of an atom's usage."""
+    return (f"{100 * share:.3g} %", _QUIET) if share > 0 else ("unused", _BAD)
+
+
+def _curve_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
+    """Small curves on common axes limits."""
+    cell, gap = (1.25, 0.8), (0.12, 0.27)
+    pitch = (cell[0] + gap[0], cell[1] + gap[1])
+    columns, rows = _grid(len(order), pitch, 1.4)
+    limit = _scale(atoms)
+    width = max(_MIN_WIDTH, columns * pitch[0] + 2 * _MARGIN)
+    note = f"all between −{limit:.3g} and {limit:.3g}" + _unused(shares)
+    figure = _figure(width, _HEAD + rows * pitch[1] + 0.25, heading, note)
+    left = (width - columns * pitch[0] + gap[0]) / 2
+    for place, atom in enumerate(order):
+        row, column = divmod(place, columns)
+        axes = _cell(figure, left + column * pitch[0], _HEAD + 0.12 + row * pitch[1], *cell)
+        _draw_curve(axes, atoms[atom], _TRUE, limit)
+        text, color = ("", _QUIET) if shares is None else _share_text(shares[atom])
+        axes.set_title(f"{atom}   {text}".strip(), fontsize=7, color=color, pad=2)
+    return figure
+
+
+def _heat_map(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
+    """One row of colours for each atom, for dictionaries too large for curves."""
+    limit = _scale(atoms)
+    height = min(9.0, max(4.0, 0.03 * len(atoms)))
+    figure = _figure(8.0, _HEAD + height + 0.6, heading, "one atom per row" + _unused(shares))
+    axes = figure.add_axes((0.1, 0.55 / (_HEAD + height + 0.6), 0.76, height / (_HEAD + height + 0.6)))
+    axes.imshow(atoms[order], cmap=_COLORMAP, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    axes.set_xlabel("feature")
+    axes.set_ylabel("atom" if shares is None else "atom, by rank of usage")
+    _add_colorbar(figure, 0.88 * 8.0, height, limit, (f"−{limit:.3g}", "0", f"{limit:.3g}"))
+    return figure
+
+
+def _add_colorbar(figure: Figure, left: float, height: float, limit: float, labels: tuple[str, str, str]) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    axes = _cell(figure, left, _HEAD, 0.12, height)
+    bar = figure.colorbar(ScalarMappable(Normalize(-limit, limit), _COLORMAP), cax=axes)
+    bar.set_ticks([-limit, 0, limit], labels=labels)
+    bar.ax.tick_params(labelsize=7, length=2)
+    bar.outline.set(lw=0.5)

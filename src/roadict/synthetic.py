@@ -1,0 +1,196 @@
+"""Planted problems: data made from a known dictionary, to measure how well it is found again."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.seeds import RandomStateLike, seed_sequence
+
+__all__ = ["Planted", "planted"]
+
+FloatArray = NDArray[np.float64]
+
+# A start drawn elsewhere from the same integer seed must never repeat the planted dictionary,
+# so the streams below live under a spawn key that nobody else uses.
+_PLANTED_KEY = int.from_bytes(b"road", "big")
+_ROWS_PER_BLOCK = 4096
+
+
+class Planted(NamedTuple):
+    """A planted problem, ``data = codes @ dictionary + noise``.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_samples, n_features)
+    dictionary : ndarray of shape (n_components, n_features)
+        The true atoms, rows of unit norm.
+    codes : ndarray of shape (n_samples, n_components)
+        The true sparse codes.
+    noise : ndarray of shape (n_samples, n_features)
+        All zeros unless a signal-to-noise ratio was asked for.
+    """
+
+    data: FloatArray
+    dictionary: FloatArray
+    codes: FloatArray
+    noise: FloatArray
+
+
+def planted(
+    n_samples: int,
+    n_features: int,
+    n_components: int,
+    *,
+    sparsity: int | None = None,
+    probability: float | None = None,
+    snr_db: float | None = None,
+    random_state: RandomStateLike = None,
+) -> Planted:
+    """Draw a random dictionary and signals that are sparse in it.
+
+    Dictionary, supports, coefficients and noise come from separate streams. So one seed gives one
+    dictionary whatever `n_samples` is, more samples only append rows to `codes`, and noise leaves the
+    signal as it was.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_components : int
+        Number of signals, length of a signal, number of atoms.
+    sparsity : int, optional
+        Nonzero coefficients per sample, standard normal, on a uniformly random support.
+    probability : float in (0, 1], optional
+        Bernoulli-Gaussian codes: each coefficient is standard normal with this probability, else zero.
+        Give exactly one of `sparsity` and `probability`.
+    snr_db : float, optional
+        Adds white Gaussian noise scaled so that ``20 log10(‖signal‖_F / ‖noise‖_F)`` is this number.
+    random_state : int, Generator, RandomState, SeedSequence or None
+        Source of randomness. A Generator or RandomState is advanced by each call; an integer or a
+        SeedSequence gives the same problem every time; None gives a fresh one.
+
+    Returns
+    -------
+    Planted
+        Named tuple ``(data, dictionary, codes, noise)``.
+
+    Examples
+    --------
+    >>> problem = planted(100, 16, 32, sparsity=3, snr_db=30, random_state=0)
+    >>> problem.data.shape, problem.dictionary.shape, problem.codes.shape
+    ((100, 16), (32, 16), (100, 32))
+    >>> int((problem.codes != 0).sum(axis=1).max())
+    3
+    """
+    n_samples = _count("n_samples", n_samples)
+    n_features = _count("n_features", n_features)
+    n_components = _count("n_components", n_components)
+    _check_code_model(sparsity, probability, n_components)
+    if snr_db is not None and not math.isfinite(snr_db):
+        raise ValueError(f"snr_db={snr_db!r} must be a finite number of decibels; pass None for no noise")
+
+    atom_rng, support_rng, value_rng, noise_rng = _streams(random_state, 4)
+    dictionary = _unit_rows(atom_rng.standard_normal((n_components, n_features)))
+    if sparsity is not None:
+        codes = _fixed_sparsity_codes(n_samples, n_components, int(sparsity), support_rng, value_rng)
+    else:
+        assert probability is not None
+        codes = _bernoulli_codes(n_samples, n_components, float(probability), support_rng, value_rng)
+    signal = codes @ dictionary
+    noise = np.zeros_like(signal) if snr_db is None else _noise_at(signal, float(snr_db), noise_rng)
+    return Planted(signal + noise, dictionary, codes, noise)
+
+
+def _count(name: str, value: SupportsIndex) -> int:
+    """Return `value` as a positive int."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise ValueError(f"{name}={value!r} must be an integer of at least 1; pass a positive whole number")
+    return number
+
+
+def _check_code_model(sparsity: int | None, probability: float | None, n_components: int) -> None:
+    """Refuse anything but one usable `sparsity` or one usable `probability`."""
+    if (sparsity is None) == (probability is None):
+        raise ValueError(
+            f"sparsity={sparsity!r} and probability={probability!r}: exactly one of the two must be given; "
+            f"pass sparsity (1 to {n_components} nonzeros per sample) or probability (in (0, 1])"
+        )
+    if sparsity is not None:
+        number = _count("sparsity", sparsity)
+        if number > n_components:
+            raise ValueError(
+                f"sparsity={number} must be at most n_components={n_components}; pass fewer nonzeros or more atoms"
+            )
+    elif probability is not None and not 0 < probability <= 1:
+        raise ValueError(
+            f"probability={probability!r} must be in (0, 1]; pass the expected share of nonzero coefficients"
+        )
+
+
+def _streams(random_state: RandomStateLike, number: int) -> list[np.random.Generator]:
+    """Return independent generators derived from any kind of `random_state`."""
+    root = seed_sequence(random_state)
+    key = (*root.spawn_key, _PLANTED_KEY)
+    # Built by key rather than by spawn(): the caller's SeedSequence must not change.
+    return [
+        np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=(*key, index))) for index in range(number)
+    ]
+
+
+def _unit_rows(matrix: FloatArray) -> FloatArray:
+    unit: FloatArray = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return unit
+
+
+def _fixed_sparsity_codes(
+    n_samples: int,
+    n_components: int,
+    sparsity: int,
+    support_rng: np.random.Generator,
+    value_rng: np.random.Generator,
+) -> FloatArray:
+    """Codes with `sparsity` standard normal entries per row on uniformly random supports."""
+    codes = np.zeros((n_samples, n_components))
+    # The `sparsity` smallest of n_components uniform keys are a uniformly random subset. Blocks of rows
+    # keep the temporaries small and draw the same numbers as one big call.
+    for first in range(0, n_samples, _ROWS_PER_BLOCK):
+        rows = codes[first : first + _ROWS_PER_BLOCK]
+        keys = support_rng.random(rows.shape)
+        support = np.argpartition(keys, sparsity - 1, axis=1)[:, :sparsity]
+        # Sorted, because the order inside a partition is no promise of NumPy's.
+        support.sort(axis=1)
+        np.put_along_axis(rows, support, value_rng.standard_normal(support.shape), axis=1)
+    return codes
+
+
+def _bernoulli_codes(
+    n_samples: int,
+    n_components: int,
+    probability: float,
+    support_rng: np.random.Generator,
+    value_rng: np.random.Generator,
+) -> FloatArray:
+    """Codes whose entries are standard normal with `probability`, else zero."""
+    shape = (n_samples, n_components)
+    present = support_rng.random(shape) < probability
+    return np.where(present, value_rng.standard_normal(shape), 0.0)
+
+
+def _noise_at(signal: FloatArray, snr_db: float, rng: np.random.Generator) -> FloatArray:
+    """White Gaussian noise whose norm is ``‖signal‖_F · 10^(−snr_db / 20)``."""
+    energy = float(np.linalg.norm(signal))
+    if energy == 0:
+        raise ValueError(
+            f"snr_db={snr_db!r} needs a signal that is not all zero, and no coefficient was drawn; "
+            f"raise probability or n_samples"
+        )
+    noise = rng.standard_normal(signal.shape)
+    noise *= energy / float(np.linalg.norm(noise)) * 10 ** (-snr_db / 20)
+    return noise
