@@ -1,0 +1,65 @@
+"""Threads for kernels that release the GIL, and the one way to compile such kernels."""
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import joblib
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile with Numba: no GIL, sums may be reordered at compile time, NaN and infinity keep their meaning.
+
+    The machine code is kept on disk where Numba finds a writable place for it.
+    """
+    import numba
+
+    def compile_(cache: bool) -> Function:
+        compiled: Function = numba.njit(
+            nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}, cache=cache
+        )(function)
+        return compiled
+
+    try:
+        return compile_(cache=True)
+    except RuntimeError:  # no writable place for the cache
+        return compile_(cache=False)
+
+
+class Workers:
+    """A few threads, the caller's among them.
+
+    Numba's own thread layers abort the process when two threads, or a forked child, use them; plain threads do
+    not, and kernels that release the GIL need no more.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_threads = joblib.cpu_count() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads - 1, "roadict") if self.n_threads > 1 else None
+
+    def run(self, task: Callable[[int], Any], count: int) -> None:
+        """Call ``task(i)`` for every i below ``count``, in no particular order."""
+        if self._pool is None or count == 1:
+            for i in range(count):
+                task(i)
+            return
+        turns = itertools.count()
+
+        def work() -> None:
+            while (i := next(turns)) < count:
+                task(i)
+
+        helpers: list[Future[None]] = [self._pool.submit(work) for _ in range(min(self.n_threads, count) - 1)]
+        try:
+            work()
+        finally:
+            for helper in helpers:
+                helper.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()

@@ -1,0 +1,45 @@
+"""What a fit leaves on an estimator, as plain arrays and back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.road.history import COLUMNS, History
+
+Arrays = dict[str, NDArray[Any]]
+
+MATRICES = ("components_", "codes_", "atom_usage_")
+NUMBERS = ("objective_", "error_", "transform_alpha_", "epsilon_")
+WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
+
+
+def pack(model: Any) -> Arrays:
+    """Collect the attributes of a fitted model; those that are None are left out."""
+    names = (*MATRICES, *NUMBERS, *WHOLE_NUMBERS, "stop_reason_", "rho_")
+    arrays = {name: np.asarray(getattr(model, name)) for name in names if getattr(model, name) is not None}
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
+    return arrays | {f"history_{name}": model.history_[name] for name in COLUMNS}
+
+
+def unpack(model: Any, arrays: Arrays) -> None:
+    """Set the attributes again; raises KeyError, TypeError or ValueError where they do not fit together."""
+    for name in MATRICES:
+        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} must hold finite numbers")
+        setattr(model, name, arrays[name])
+    n_components, n_features = model.components_.shape
+    if model.codes_.ndim != 2 or model.codes_.shape[1] != n_components or model.atom_usage_.shape != (n_components,):
+        raise ValueError("codes_ or atom_usage_ do not fit components_")
+    for name in NUMBERS:
+        setattr(model, name, float(arrays[name]) if name in arrays or name != "epsilon_" else None)
+    for name in WHOLE_NUMBERS:
+        setattr(model, name, int(arrays[name]))
+    if model.n_features_in_ != n_features:
+        raise ValueError("n_features_in_ does not fit components_")
+    model.stop_reason_ = str(arrays["stop_reason_"])
+    model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
+    model.history_ = History({name: arrays[f"history_{name}"] for name in COLUMNS})
+    if "feature_names_in_" in arrays:
+        model.feature_names_in_ = arrays["feature_names_in_"].astype(object)

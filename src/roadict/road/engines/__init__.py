@@ -1,0 +1,1 @@
+"""The arithmetic of an iteration: the paper literally, and the fused recurrence."""

@@ -1,0 +1,181 @@
+"""The fast engine: one pass over the samples per iteration, compiled by Numba.
+
+It computes what ``reference.ReferenceEngine`` computes, from two state arrays of n_samples × n_features ×
+n_components numbers (three for the inexact form) instead of the literal seven. The layout, the passes and the
+rank-one step are in ``passes`` and ``lanes``.
+"""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.parallel import Workers
+from roadict.road.engines import lanes, passes
+from roadict.road.formulation import Measures, Problem
+
+Array = NDArray[np.floating]
+
+MAX_CHUNKS = 16
+SMALLEST_TASK = 30_000
+"""Gram entries whose eigenvectors are worth waking a thread."""
+STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
+"""Length of the last power step, by size of a number."""
+
+
+def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
+    """Split the samples into chunks, as many whatever the number of threads, so that sums repeat exactly.
+
+    Each chunk has Gram matrices of its own; a chunk of 4 n_features samples makes them worth their while.
+
+    Examples
+    --------
+    >>> chunk_bounds(100, 8)
+    [(0, 48), (48, 80), (80, 100)]
+    """
+    blocks = -(-n_samples // passes.BLOCK)
+    n_chunks = min(blocks, max(1, min(MAX_CHUNKS, n_samples // (4 * n_features))))
+    edges = [min(-(-blocks * i // n_chunks) * passes.BLOCK, n_samples) for i in range(n_chunks + 1)]
+    return list(itertools.pairwise(edges))
+
+
+class FusedEngine:
+    """State and step of the fused recurrence."""
+
+    def __init__(self, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None = None) -> None:
+        dtype = problem.data.dtype
+        n_samples, n_features = problem.data.shape
+        self.problem = problem
+        self.n_atoms = len(dictionary)
+        self.lanes = lanes.width_of(dtype)
+        n_bundles = -(-self.n_atoms // self.lanes)
+        padding = n_bundles * self.lanes - self.n_atoms
+
+        self._atoms = np.ascontiguousarray(np.pad(dictionary, ((0, padding), (0, 0))).T, dtype)
+        self._codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, padding))), dtype)
+        self._thresholds = np.full(n_bundles * self.lanes, np.inf, dtype)
+        self._thresholds[: self.n_atoms] = 1 / problem.rhos[0]
+        self._chunks = chunk_bounds(n_samples, n_features)
+        size = lanes.padded(n_features)
+        self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.lanes), dtype)
+        self._sums = np.zeros((len(self._chunks), passes.N_SUMS))
+        n_groups = max(1, min(n_bundles, self._grams[0].size // SMALLEST_TASK))
+        self._bundle_groups = np.array_split(np.arange(n_bundles), n_groups)
+        self._started = False
+
+        start = np.empty((n_samples, n_features, n_bundles * self.lanes), dtype)
+        np.multiply(self._codes[:, None, :], self._atoms[None, :, :], out=start)
+        self._misfit = np.zeros_like(problem.data)
+        if problem.observed is not None:
+            self._misfit = np.where(problem.observed, 0, self._codes @ self._atoms.T - problem.data).astype(dtype)
+        self._observed = np.empty((0, 0), bool) if problem.observed is None else problem.observed
+        self._misfit_norm = 0.0
+        self._data_norm = float(np.linalg.norm(problem.data))
+        if problem.formulation.exact_consensus:
+            self._state = [start, np.zeros_like(start)]  # D = (A + B - Q)/2 and Q
+            self._level, self._shift = np.zeros_like(problem.data), np.zeros_like(problem.data)  # E and F
+            self._mean = np.ascontiguousarray(self._codes @ self._atoms.T)  # Σ_k (A + B)/2
+        else:
+            self._state = [start, np.zeros_like(start), np.zeros_like(start)]  # C, W1 and W2
+            self._coefficients = self._inexact_coefficients()
+        self._workers = Workers(n_jobs)
+
+    def _inexact_coefficients(self) -> Array:
+        rho1, rho2, rho3 = self.problem.rhos
+        r1, r2, r3 = (self.problem.formulation.slack_share(i, rho) for i, rho in enumerate(self.problem.rhos))
+        common = rho3 / (rho1 + rho2 + self.n_atoms * rho3)
+        return np.array(
+            [
+                *(2 * r1 - 1, 2 * r2 - 1, rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), 2 * r3 - 1),
+                *(1 - r1, 1 - r2, 1 - r3, common, self.n_atoms),
+            ],
+            self.problem.data.dtype,
+        )
+
+    def step(self) -> Measures:
+        """Carry out one iteration: rank-one directions from the Gram matrices, then a pass over the samples."""
+        if self._started:
+            self._workers.run(self._update_atoms, len(self._bundle_groups))
+        self._started = True
+        share = self._misfit_share()
+        task = self._exact_pass if self.problem.formulation.exact_consensus else self._inexact_pass
+        self._workers.run(partial(task, share=share), len(self._chunks))
+        return self._measure(share)
+
+    def _misfit_share(self) -> float:
+        return self.problem.formulation.misfit_share(self._misfit_norm, self.problem.rhos[2])
+
+    def _update_atoms(self, group: int) -> None:
+        for bundle in self._bundle_groups[group]:
+            self._update_bundle(int(bundle))
+
+    def _update_bundle(self, bundle: int) -> None:
+        """Rank-one step of one bundle (eq. X2-solution): B̂ᵀB̂'s top eigenvector is the nearest matrix's atom."""
+        real = slice(bundle * self.lanes, min((bundle + 1) * self.lanes, self.n_atoms))
+        total = np.empty(self._grams.shape[2:], np.float64)
+        passes.sum_bundle(self._grams, bundle, total)
+        total[:, :, real.stop - real.start :] = 0
+        atoms = np.zeros((len(self._atoms), self.lanes))
+        atoms[:, : real.stop - real.start] = self._atoms[:, real]
+        tolerance = STEP_TOLERANCE[self._atoms.dtype.itemsize]
+        lanes.top_eigenvectors(total, atoms, tolerance, min(self.lanes, lanes.width_of(np.dtype(np.float64))))
+        self._atoms[:, real] = atoms[:, : real.stop - real.start]
+
+    def _panel(self) -> Array:
+        _, n_bundles, size, _, width = self._grams.shape
+        return np.zeros((n_bundles, passes.BLOCK, size, width), self._grams.dtype)
+
+    def _exact_pass(self, chunk: int, share: float) -> None:
+        part = slice(*self._chunks[chunk])
+        self._grams[chunk] = 0
+        self._sums[chunk] = 0
+        mixed, gap = self._state
+        passes.exact_chunk(
+            mixed[part], gap[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
+            self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
+            self._misfit.dtype.type(share), self.n_atoms, self.lanes, self._panel(), self._grams[chunk],
+            self._sums[chunk],
+        )  # fmt: skip
+
+    def _inexact_pass(self, chunk: int, share: float) -> None:
+        part = slice(*self._chunks[chunk])
+        self._grams[chunk] = 0
+        self._sums[chunk] = 0
+        consensus, first, second = self._state
+        passes.inexact_chunk(
+            consensus[part], first[part], second[part], self._misfit[part], self.problem.data[part], self._codes[part],
+            self._atoms, self._thresholds, self._coefficients, self.lanes, self._panel(), self._grams[chunk],
+            self._sums[chunk],
+        )  # fmt: skip
+
+    def _measure(self, share: float) -> Measures:
+        sums = self._sums.sum(axis=0)
+        before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[passes.MISFIT])
+        # Y - ΣC - S3 is the change of U3 = -(1 - t)H; written so that nothing cancels when H settles.
+        keep, drift = 1 - self._misfit_share(), float(sums[passes.DRIFT])
+        change = (1 - share) - keep
+        shrunk = before**2 - self._misfit_norm**2
+        data_gap = keep**2 * drift + keep * change * (shrunk + drift) + (change * before) ** 2
+        slack = self._misfit_share() * self._misfit_norm
+        return Measures.relative(
+            objective=float(sums[passes.OBJECTIVE]) + self.problem.formulation.misfit_cost(slack),
+            primal=math.sqrt(max(sums[passes.GAP] + data_gap, 0.0)),
+            dual=math.sqrt(max(sums[passes.MOVED], 0.0)),
+            error=math.sqrt(sums[passes.ERROR]),
+            consensus=math.sqrt(max(sums[passes.SIZE], 0.0)),
+            data=self._data_norm,
+        )
+
+    def dictionary(self) -> Array:
+        """Atoms of the rank-one blocks, shape (n_components, n_features)."""
+        return np.ascontiguousarray(self._atoms[:, : self.n_atoms].T)
+
+    def codes(self) -> Array:
+        """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
+        return self._codes[:, : self.n_atoms].copy()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._workers.close()

@@ -1,0 +1,111 @@
+"""A whole fit: starts, runs, polish, and the best of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.progress import ProgressLine, duration
+from roadict.road.engines.pick import make_engine
+from roadict.road.plan import Plan
+from roadict.road.polish import polish_codes
+from roadict.road.solve import ERROR_SLACK, Callback, Outcome, solve
+
+Array = NDArray[np.floating]
+Start = tuple[Array, Array]
+
+USUAL_TOL = 1e-4
+"""Tolerance that decides what the polish may drop where the user set none."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a fit gives, in the user's units: atoms of unit norm, polished codes, and how it went."""
+
+    outcome: Outcome
+    dictionary: Array
+    codes: Array
+    error: float
+    objective: float
+
+
+def learn(
+    plan: Plan,
+    starts: Sequence[Start],
+    *,
+    engine: str,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+    verbose: int,
+    n_jobs: int | None,
+) -> Fit:
+    """Run ROAD from every start and keep the fit with the smallest objective among those within the bound.
+
+    Parameters
+    ----------
+    plan : Plan
+    starts : sequence of (dictionary, codes)
+        In the engine's units.
+    engine, max_iter, tol, callback, verbose, n_jobs
+        As for ``ROAD``.
+    """
+    fits = []
+    for start in starts:
+        line = ProgressLine(every_iteration=verbose > 1) if verbose else None
+        callbacks = tuple(call for call in (line, callback) if call is not None)
+        run = make_engine(engine, plan.problem, *start, n_jobs)
+        try:
+            outcome = solve(
+                run, max_iter=max_iter, tol=tol, error_bound=plan.bound, unit=plan.unit, callbacks=callbacks
+            )
+        finally:
+            run.close()
+        dictionary, codes = start if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
+        del run  # frees the state before the next one is made
+        fits.append(_finish(plan, outcome, dictionary, codes, tol, n_jobs))
+        if line is not None:
+            line.close(summary(fits[-1]))
+    allowed = math.inf if plan.bound is None else plan.bound + ERROR_SLACK * tol
+    return min(fits, key=lambda fit: (fit.error > allowed, fit.objective))
+
+
+def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
+    """Polish, measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
+    data, observed = plan.problem.data, plan.problem.observed
+    negligible = ERROR_SLACK / 2 * (tol or USUAL_TOL)
+    codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
+    error, raw_error = (relative_error(data, observed, c, dictionary) for c in (codes, raw))
+    if plan.bound is not None and error > max(raw_error, plan.bound + ERROR_SLACK * tol):
+        codes, error = raw, raw_error
+    misfit = error * float(np.linalg.norm(data))
+    objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)
+    largest = np.abs(dictionary).argmax(axis=1)
+    signs = np.where(dictionary[np.arange(len(dictionary)), largest] < 0, -1, 1).astype(dictionary.dtype)
+    return Fit(
+        outcome,
+        dictionary * signs[:, None],
+        codes * (signs * dictionary.dtype.type(plan.unit)),
+        error,
+        objective * plan.unit,
+    )
+
+
+def relative_error(data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array) -> float:
+    """``‖data - codes @ dictionary‖_F / ‖data‖_F`` over the observed entries (of zero data: the residual's norm)."""
+    residual = data - codes @ dictionary
+    if observed is not None:
+        residual = residual * observed
+    size = float(np.linalg.norm(data))
+    return float(np.linalg.norm(residual)) / size if size > 0 else float(np.linalg.norm(residual))
+
+
+def summary(fit: Fit) -> str:
+    """Say how a fit ended, in one line."""
+    history = fit.outcome.history
+    return (
+        f"{fit.outcome.stop_reason} after {len(history['objective'])} iterations, {duration(history['seconds'][-1])}: "
+        f"objective {fit.objective:.6g}, data error {fit.error:.1e}"
+    )

@@ -1,0 +1,129 @@
+"""From what the user asked for to a problem for an engine: scale, formulation, bound and penalties."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict import checks
+from roadict.road import formulation as forms
+from roadict.road import penalty
+from roadict.road.floor import auto_epsilon, smallest_error
+from roadict.road.formulation import Formulation, Problem, Triple, check_penalties
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_] | None
+
+FORMULATIONS = ("constrained", "lasso", "inexact")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A problem in the engine's units, and what is needed to go back to the user's.
+
+    Attributes
+    ----------
+    problem : Problem
+    unit : float
+        The user's data over the engine's, a power of two: rescaling by it is exact, and engines see data of order
+        one, whatever the user's units.
+    bound : float or None
+        Relative data error allowed, where the formulation bounds it.
+    alpha : float
+        Lasso weight in the engine's units; 0 for the other forms.
+    norm : float
+        Root-mean-square norm of the samples in the user's units.
+    warning : str or None
+        What the user should know of the penalties.
+    """
+
+    problem: Problem
+    unit: float
+    bound: float | None
+    alpha: float
+    norm: float
+    warning: str | None
+
+
+def make_plan(
+    data: Array,
+    observed: Mask,
+    n_components: int,
+    *,
+    formulation: str,
+    epsilon: float | str,
+    alpha: float | None,
+    beta: float | Triple | None,
+    rho: float | Triple | str,
+) -> Plan:
+    """Resolve the parameters of ``ROAD`` of the same names; raises ValueError where they cannot be met.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        Not all zero; unobserved entries hold zero.
+    observed : bool array like data, or None
+    n_components : int
+    """
+    exponent = int(np.frexp(np.abs(data).max())[1])
+    unit = math.ldexp(1.0, exponent)
+    data = np.ldexp(data, -exponent)
+    norm = sample_norm(data, observed)
+    bound, weight = None, 0.0
+    if formulation == "constrained":
+        bound = _relative_bound(data, observed, n_components, epsilon)
+        form = forms.constrained(bound * float(np.linalg.norm(data)))
+    elif formulation == "lasso":
+        weight = penalty.auto_alpha(norm) if alpha is None else checks.real_number("alpha", alpha) / unit
+        form = forms.lasso(1 / weight)
+    else:
+        if observed is not None:
+            raise ValueError('formulation="inexact" takes no missing values; use "constrained" or "lasso"')
+        form = forms.inexact(penalty.auto_betas(norm) if beta is None else _scaled("beta", beta, unit))
+    ratio = n_components / data.shape[1]
+    rhos, warning = _penalties(form, rho, penalty.auto_rho(norm, ratio, bound or 0.0), norm, unit)
+    return Plan(Problem(data, observed, form, rhos), unit, bound, weight, norm * unit, warning)
+
+
+def sample_norm(data: Array, observed: Mask) -> float:
+    """Root-mean-square norm of the samples that are not zero, as if every entry had been observed."""
+    used = data.any(axis=1)
+    share = 1.0 if observed is None else float(observed[used].mean())
+    return float(np.linalg.norm(data.astype(np.float64))) / math.sqrt(share * float(used.sum()))
+
+
+def _relative_bound(data: Array, observed: Mask, n_components: int, epsilon: float | str) -> float:
+    if isinstance(epsilon, str):
+        checks.one_of("epsilon", epsilon, ("auto",), "a number")
+        return auto_epsilon(smallest_error(data, observed, n_components))
+    bound = checks.real_number("epsilon", epsilon, zero=True)
+    if bound >= 1:
+        raise ValueError(f"epsilon={bound:g} must be below 1: codes that are all zero already reach 1")
+    floor = 0.0 if observed is not None else smallest_error(data, None, n_components)
+    if bound < floor:
+        raise ValueError(
+            f"epsilon={bound:g} is below {floor:.6g}, the smallest relative error that n_components={n_components} "
+            'atoms can reach on this data; pass epsilon="auto", a larger number or more components'
+        )
+    return bound
+
+
+def _penalties(
+    form: Formulation, rho: float | Triple | str, auto: float, norm: float, unit: float
+) -> tuple[Triple, str | None]:
+    if isinstance(rho, str):
+        checks.one_of("rho", rho, ("auto",), "a number")
+        return ((auto, auto, auto) if form.exact_consensus else penalty.auto_rhos(form.betas, norm)), None
+    rhos = checks.three_numbers("rho", rho)
+    if form.exact_consensus:
+        if len(set(rhos)) > 1:
+            raise ValueError(f'rho={rho!r} must be one number unless formulation="inexact"')
+        return _scaled("rho", rho, unit), None
+    first, second, third = (beta / unit for beta in form.betas)
+    return _scaled("rho", rho, unit), check_penalties((first, second, third), rhos)
+
+
+def _scaled(name: str, value: float | Triple, unit: float) -> Triple:
+    first, second, third = (number * unit for number in checks.three_numbers(name, value))
+    return first, second, third

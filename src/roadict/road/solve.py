@@ -1,0 +1,120 @@
+"""THE loop: step, record, tell, stop. Every formulation and every engine goes through it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.road.engines.pick import Engine
+from roadict.road.formulation import Measures
+from roadict.road.history import COLUMNS, History
+
+Array = NDArray[np.floating]
+StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
+
+ERROR_SLACK = 10
+"""A run has converged only if its data error is at most this many tolerances above the bound."""
+
+
+class Snapshot:
+    """Read-only view of a run, given to callbacks after every iteration.
+
+    Attributes
+    ----------
+    iteration, max_iter : int
+    objective, primal, dual, error, rho, seconds : float
+        The measures of this iteration, as in ``history_``.
+    """
+
+    def __init__(self, engine: Engine, unit: float, iteration: int, max_iter: int, row: dict[str, float]) -> None:
+        self._engine = engine
+        self._unit = unit
+        self.iteration = iteration
+        self.max_iter = max_iter
+        self.objective, self.primal, self.dual, self.error, self.rho, self.seconds = (row[c] for c in COLUMNS)
+
+    @property
+    def dictionary(self) -> Array:
+        """Atoms after this iteration, shape (n_components, n_features); a copy that cannot be written to."""
+        return _read_only(self._engine.dictionary())
+
+    @property
+    def codes(self) -> Array:
+        """Codes after this iteration, shape (n_samples, n_components), in the units of the data."""
+        return _read_only(self._engine.codes() * self._unit)
+
+
+def _read_only(array: Array) -> Array:
+    view = array.copy()
+    view.flags.writeable = False
+    return view
+
+
+Callback = Callable[[Snapshot], Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    history: History
+    stop_reason: StopReason
+
+
+def solve(
+    engine: Engine,
+    *,
+    max_iter: int,
+    tol: float,
+    error_bound: float | None,
+    unit: float = 1.0,
+    callbacks: tuple[Callback, ...] = (),
+) -> Outcome:
+    """Iterate until both residuals and the data error are small, or something else ends the run.
+
+    Parameters
+    ----------
+    engine : Engine
+        A run at its start.
+    max_iter : int
+    tol : float
+        Bound on both relative residuals; 0: run all iterations.
+    error_bound : float or None
+        Relative data error that the formulation allows; None: it sets no bound.
+    unit : float
+        The user's data over the engine's; objective, rho and codes are reported in the user's units.
+    callbacks : tuple of callables
+        Each sees a Snapshot after every iteration; one that returns True ends the run.
+    """
+    columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
+    started = time.perf_counter()
+    reason: StopReason = "max_iter"
+    for iteration in range(1, max_iter + 1):
+        measures = engine.step()
+        row = vars(measures) | {
+            "objective": measures.objective * unit,
+            "rho": engine.problem.rhos[0] / unit,
+            "seconds": time.perf_counter() - started,
+        }
+        for name in COLUMNS:
+            columns[name].append(row[name])
+        if not measures.finite:
+            reason = "non-finite"
+            break
+        stopped = [call(Snapshot(engine, unit, iteration, max_iter, row)) is True for call in callbacks]
+        if tol > 0 and has_converged(measures, tol, error_bound):
+            reason = "converged"
+            break
+        if any(stopped):
+            reason = "callback"
+            break
+    return Outcome(History(columns), reason)
+
+
+def has_converged(measures: Measures, tol: float, error_bound: float | None) -> bool:
+    """Whether both residuals are within ``tol`` and the data error is within its bound (eq. stop-conditions)."""
+    settled = measures.primal <= tol and measures.dual <= tol
+    return settled and (error_bound is None or measures.error <= error_bound + ERROR_SLACK * tol)

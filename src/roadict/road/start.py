@@ -1,0 +1,64 @@
+"""Where a run starts: a dictionary and codes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+RIDGE = 0.1
+"""Ridge of the starting codes. Plain least squares on nearly dependent atoms gives codes hundreds of times too
+large, from which no run recovers."""
+
+
+def starting_point(
+    data: Array, n_components: int, dictionary: Array | None, codes: Array | None, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Complete what the user gave of a start.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        Unobserved entries hold zero.
+    n_components : int
+    dictionary : array of shape (n_components, n_features), or None
+        None: fitted to the codes, or else drawn from the samples.
+    codes : array of shape (n_samples, n_components), or None
+        None: least squares with a slight ridge.
+    rng : Generator
+
+    Returns
+    -------
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+    """
+    if dictionary is None:
+        dictionary = draw_samples(data, n_components, rng)
+        if codes is not None:
+            fitted = ridge_regression(codes, data)
+            used = np.linalg.norm(fitted, axis=1) > 0
+            dictionary[used] = fitted[used]
+    lengths = np.linalg.norm(dictionary, axis=1)
+    dictionary = dictionary / lengths[:, None]
+    codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
+    return dictionary.astype(data.dtype), codes.astype(data.dtype)
+
+
+def draw_samples(data: Array, n_components: int, rng: np.random.Generator) -> Array:
+    """Draw samples that are not zero, without repetition; Gaussian directions where there are too few."""
+    usable = np.flatnonzero(np.any(data != 0, axis=1))
+    chosen = rng.permutation(usable)[:n_components]
+    lengths = np.linalg.norm(data[chosen], axis=1, keepdims=True)
+    random = rng.standard_normal((n_components - len(chosen), data.shape[1]))
+    random /= np.linalg.norm(random, axis=1, keepdims=True)
+    return np.concatenate([data[chosen] / lengths, random])
+
+
+def ridge_regression(inputs: Array, targets: Array) -> Array:
+    """Minimise ``‖inputs @ w - targets‖² + RIDGE · s ‖w‖²``, s the mean squared norm of the columns of inputs."""
+    gram = inputs.T.astype(np.float64) @ inputs
+    mean = float(np.trace(gram)) / len(gram)
+    if mean == 0:
+        return np.zeros((inputs.shape[1], targets.shape[1]))
+    gram[np.diag_indices_from(gram)] += RIDGE * mean
+    solution: Array = np.linalg.solve(gram, inputs.T.astype(np.float64) @ targets)
+    return solution
