@@ -1,0 +1,92 @@
+"""Checks of what users pass: every error says the value, the bound and the remedy."""
+
+import math
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+def whole_number(name: str, value: Any, smallest: int = 1) -> int:
+    """Return an int of at least ``smallest``; floats and bools are refused.
+
+    Examples
+    --------
+    >>> whole_number("n_components", 3.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_components=3.5 must be a whole number of at least 1
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < smallest:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {smallest}")
+    return int(value)
+
+
+def real_number(name: str, value: Any, *, zero: bool = False) -> float:
+    """Return a finite float above zero, or at least zero."""
+    bound = "a finite number of at least 0" if zero else "a finite number above 0"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(f"{name}={value!r} must be {bound}")
+    if value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name}={value!r} must be {bound}")
+    return float(value)
+
+
+def three_numbers(name: str, value: Any) -> tuple[float, float, float]:
+    """Return three finite floats above zero, from one or three."""
+    if isinstance(value, list | tuple | np.ndarray):
+        if len(value) != 3:
+            raise ValueError(f"{name}={value!r} must be one number or three")
+        first, second, third = (real_number(f"{name}[{i}]", v) for i, v in enumerate(value))
+        return first, second, third
+    number = real_number(name, value)
+    return number, number, number
+
+
+def one_of(name: str, value: Any, known: Collection[str], *more: str) -> None:
+    """Refuse a value that is not among the known ones; ``more`` says what else would do."""
+    if not isinstance(value, str) or value not in known:
+        choices = [*map(repr, known), *more]
+        raise ValueError(f"{name}={value!r} must be {'one of ' if len(choices) > 2 else ''}{' or '.join(choices)}")
+
+
+def threads(name: str, value: Any) -> None:
+    """Refuse a number of threads that is neither None nor a whole number other than 0 (-1: all cores)."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0):
+        raise ValueError(f"{name}={value!r} must be a whole number other than 0, or None for all cores")
+
+
+def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
+    """Return a finite array of this shape."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers")
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, but the data and n_components ask for {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity; all its entries must be finite")
+    return array.astype(dtype)
+
+
+def given_dictionary(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
+    """Return a finite array of this shape without zero rows."""
+    array = given_array(name, value, shape, dtype)
+    zero = np.flatnonzero(~array.any(axis=1))
+    if len(zero):
+        raise ValueError(f"{name} has {len(zero)} zero rows, the first at {zero[0]}; every atom needs a direction")
+    return array
+
+
+def split_missing(X: Array, missing: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+    """Split data with NaN into data with zeros and a mask of the observed entries (None: all)."""
+    if not missing or not np.isnan(X).any():
+        return X, None
+    observed = ~np.isnan(X)
+    empty = np.flatnonzero(~observed.any(axis=1))
+    if len(empty):
+        raise ValueError(f"{len(empty)} samples have no observed entry, the first at row {empty[0]}; leave them out")
+    return np.where(observed, X, 0).astype(X.dtype), observed

@@ -1,0 +1,295 @@
+"""The command line: learn, encode, show, demo."""
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from roadict import __version__
+
+if TYPE_CHECKING:
+    from roadict.estimators import ROAD
+    from roadict.road.solve import Snapshot
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+ENCODE_ROWS = 500
+"""Samples coded between two signs of progress."""
+
+app = typer.Typer(
+    name="roadict",
+    help="Dictionary learning: find atoms in which every signal is a combination of few.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+DataArgument = Annotated[
+    Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
+]
+KeyOption = Annotated[str | None, typer.Option("--key", help="Name of the array in an .npz file with several.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+
+
+def main() -> None:
+    """Run the program; every expected failure is one line on standard error."""
+    try:
+        app(standalone_mode=True)
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was written")
+        sys.exit(INTERRUPTED)
+    except (ValueError, OSError, ImportError) as error:
+        _complain(_one_line(error))
+        sys.exit(BAD_INPUT)
+    except MemoryError as error:
+        _complain(f"not enough memory: {_one_line(error)}; use fewer samples, fewer atoms or float32 data")
+        sys.exit(BAD_INPUT)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        typer.echo(f"roadict {__version__}")
+        raise typer.Exit
+
+
+@app.command(epilog="Example: roadict learn patches.npy -k 64 -o model.npz --seed 0")
+def learn(
+    data: DataArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
+    n_components: Annotated[
+        int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the features.")
+    ] = None,
+    formulation: Annotated[str, typer.Option(help="constrained, lasso or inexact.")] = "constrained",
+    epsilon: Annotated[
+        str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0 is noise-free.")
+    ] = "auto",
+    alpha: Annotated[float | None, typer.Option(help="lasso: weight of the sum of |codes|.")] = None,
+    beta: Annotated[str | None, typer.Option(help="inexact: one ridge weight or three, as 200,300,250.")] = None,
+    rho: Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")] = "auto",
+    max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 2000,
+    tol: Annotated[float, typer.Option(help="Bound on the relative residuals; 0: run all iterations.")] = 1e-4,
+    n_init: Annotated[int, typer.Option(help="Number of starts; the best is kept.")] = 1,
+    missing: Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")] = False,
+    engine: Annotated[str, typer.Option(help="auto, numba or reference.")] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    key: KeyOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Learn a dictionary from signals and save it as a model."""
+    _check_output(output, (".npz",), inputs=(data,))
+    from roadict.estimators import ROAD
+    from roadict.tables import read_matrix
+
+    X = read_matrix(data, key)
+    if not quiet:
+        typer.echo(f"{data}: {X.shape[0]} samples of {X.shape[1]} features, {X.dtype}", err=True)
+    model = ROAD(
+        n_components,
+        formulation=formulation,
+        epsilon=_number_or_word("--epsilon", epsilon),
+        alpha=alpha,
+        beta=None if beta is None else _one_or_three("--beta", beta),
+        rho=rho if rho == "auto" else _one_or_three("--rho", rho),
+        max_iter=max_iter,
+        tol=tol,
+        n_init=n_init,
+        missing_values=np.nan if missing else None,
+        engine=engine,
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    _fit_with_progress(model, X, quiet)
+    model.save(output)
+    if not quiet:
+        _report(model)
+        typer.echo(f"model: {output}")
+
+
+@app.command(epilog="Example: roadict encode model.npz new.npy -o codes.npz")
+def encode(
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
+    data: DataArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Codes to write: .npz (as codes) or .npy.")],
+    key: KeyOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Code signals in a learned dictionary, one row of codes per signal."""
+    _check_output(output, (".npz", ".npy"), inputs=(model_file, data))
+    from roadict.estimators import load
+    from roadict.model_io import atomic_write
+    from roadict.road.learn import relative_error
+    from roadict.tables import read_matrix
+
+    model = load(model_file)
+    X = read_matrix(data, key)
+    with _showing_warnings(), _bar(quiet, "encoding") as advance:
+        parts = []
+        for start in range(0, len(X), ENCODE_ROWS):
+            parts.append(model.transform(X[start : start + ENCODE_ROWS]))
+            advance(min(start + ENCODE_ROWS, len(X)), len(X), "samples")
+    codes = np.concatenate(parts)
+    with atomic_write(output) as file:
+        if output.suffix.lower() == ".npy":
+            np.save(file, codes)
+        else:
+            np.savez_compressed(file, codes=codes)
+    if not quiet:
+        observed = ~np.isnan(X)
+        error = relative_error(np.where(observed, X, 0), observed, codes, model.components_)
+        per_sample = (codes != 0).sum(axis=1).mean()
+        typer.echo(f"{len(codes)} samples, {per_sample:.2f} coefficients per sample, relative error {error:.3g}")
+        typer.echo(f"codes: {output}")
+
+
+@app.command(epilog="Example: roadict show model.npz -o atoms.png")
+def show(
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
+    quiet: QuietOption = False,
+) -> None:
+    """Draw the atoms of a model: as pictures where they can be square, else as curves."""
+    _check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
+    from roadict.estimators import load
+    from roadict.plotting import atoms_figure, save_figure
+
+    model = load(model_file)
+    title = f"{model_file.name}: {len(model.components_)} atoms of {model.n_features_in_} features"
+    save_figure(atoms_figure(model.components_, title, model.atom_usage_), output)
+    if not quiet:
+        typer.echo(f"atoms: {output}")
+
+
+@app.command(epilog="Example: roadict demo --out roadict-demo --seed 0")
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model and the pictures.")] = Path("roadict-demo"),
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    quiet: QuietOption = False,
+) -> None:
+    """Plant a dictionary, learn it back from samples, and draw both."""
+    from roadict.estimators import ROAD
+    from roadict.metrics import dictionary_error
+    from roadict.plotting import compare_atoms_figure, save_figure
+    from roadict.synthetic import planted
+
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("model.npz", "atoms.png", "convergence.png"):
+        _check_output(out / name, (".npz", ".png"))
+    truth = planted(400, 16, 32, sparsity=3, random_state=seed)
+    if not quiet:
+        typer.echo("400 samples of 16 features, each a combination of 3 of 32 hidden atoms", err=True)
+    model = ROAD(32, random_state=seed)
+    started = time.perf_counter()
+    _fit_with_progress(model, truth.data, quiet)
+    seconds = time.perf_counter() - started
+    model.save(out / "model.npz")
+    save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
+    save_figure(model.history_.plot(), out / "convergence.png")
+    if not quiet:
+        error = dictionary_error(model.components_, truth.dictionary)
+        typer.echo(f"recovery error {error:.2e} (0: every atom found; about 0.4: none)")
+        typer.echo(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
+        typer.echo(f"time {seconds:.1f} s, compilation on first use included")
+        _report(model)
+        typer.echo(f"model: {out / 'model.npz'}")
+        typer.echo(f"true and learned atoms: {out / 'atoms.png'}")
+        typer.echo(f"convergence: {out / 'convergence.png'}")
+
+
+def _fit_with_progress(model: "ROAD", X: NDArray[Any], quiet: bool) -> None:
+    with _showing_warnings(), _bar(quiet, "learning") as advance:
+
+        def callback(snapshot: "Snapshot") -> None:
+            text = f"objective {snapshot.objective:.5g}  primal {snapshot.primal:.0e}  dual {snapshot.dual:.0e}"
+            advance(snapshot.iteration, snapshot.max_iter, text)
+
+        model.set_params(callback=callback).fit(X)
+    model.set_params(callback=None)
+
+
+def _report(model: "ROAD") -> None:
+    per_sample = (model.codes_ != 0).sum(axis=1).mean()
+    unused = int((model.atom_usage_ == 0).sum())
+    typer.echo(
+        f"{model.stop_reason_} after {model.n_iter_} iterations: objective {model.objective_:.6g}, "
+        f"relative error {model.error_:.2e}, {per_sample:.2f} coefficients per sample, "
+        f"{unused} of {len(model.components_)} atoms unused"
+    )
+
+
+@contextmanager
+def _bar(quiet: bool, verb: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show progress on standard error: a bar on a terminal, else a plain line every two seconds."""
+    from roadict.progress import PlainProgress, bar_on_terminal
+
+    if quiet:
+        yield lambda done, total, text: None
+    elif sys.stderr.isatty():
+        with bar_on_terminal(verb) as advance:
+            yield advance
+    else:
+        yield PlainProgress(verb)
+
+
+@contextmanager
+def _showing_warnings() -> Iterator[None]:
+    """Print warnings as one line each, when the work is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        typer.echo(f"roadict: warning: {message}", err=True)
+
+
+def _check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...] = ()) -> None:
+    """Refuse, before any work, an output that cannot be written or would replace an input."""
+    folder = path.parent
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"output {path} must end in {' or '.join(suffixes)}")
+    if path.is_dir():
+        raise ValueError(f"output {path} is a folder; name a file in it")
+    if not folder.is_dir():
+        raise ValueError(f"output folder {folder} does not exist; make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ValueError(f"output {path} cannot be written; choose another place")
+    if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
+        raise ValueError(f"output {path} is also an input; choose another name")
+
+
+def _number_or_word(option: str, text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} {text} must be a number or auto") from None
+
+
+def _one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return numbers[0]
+    if len(numbers) != 3:
+        raise ValueError(f"{option} {text} must be one number, or three with commas between them")
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _complain(text: str) -> None:
+    print(f"roadict: error: {text}", file=sys.stderr)

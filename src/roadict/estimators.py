@@ -1,0 +1,417 @@
+"""The scikit-learn face of roadict, and the only place that validates what users pass."""
+
+import math
+import os
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from roadict import checks, model_io
+from roadict.road.attributes import pack, unpack
+from roadict.road.engines.pick import ENGINES
+from roadict.road.formulation import Triple
+from roadict.road.history import COLUMNS
+from roadict.road.learn import Fit, learn, relative_error
+from roadict.road.plan import FORMULATIONS, Plan, make_plan
+from roadict.road.solve import Callback
+from roadict.road.start import starting_point
+from roadict.seeds import RandomStateLike, seed_sequence
+from roadict.sparse_coding import ALGORITHMS, encode
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_] | None
+
+
+class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Dictionary learning by rank-one atomic decomposition.
+
+    Finds ``X ≈ codes @ components`` with few nonzero codes per sample, by ADMM on one variable: a set of rank-one
+    matrices, one per atom, that are column-sparse and sum to the data. There is no sparsity level to choose.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of atoms. None: twice the number of features.
+    formulation : {"constrained", "lasso", "inexact"}, default="constrained"
+        "constrained" minimises Σ|codes| under a bound on the data error (the paper's exact ADMM), "lasso" adds the
+        squared error to the objective, "inexact" is the paper's iADMM, whose convergence is proven.
+    epsilon : float or "auto", default="auto"
+        For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
+        noise-free form. "auto": 0 where n_components reaches the rank of X, else 1.1 times the smallest error that
+        n_components atoms can reach.
+    alpha : float, default=None
+        For "lasso": weight of Σ|codes| against half the squared error, the paper's 1/β. None: 0.1 times the
+        root-mean-square norm of the samples.
+    beta : float or three floats, default=None
+        For "inexact": the ridge weights β1, β2, β3. None: the paper's 200, 300, 250, rescaled to the data.
+    rho : float, three floats or "auto", default="auto"
+        Penalty of the ADMM, the paper's ρ; three only for "inexact", where each must exceed its β. "auto": follows
+        the scale of the data and n_components / n_features.
+    max_iter : int, default=2000
+        Largest number of iterations.
+    tol : float, default=1e-4
+        Bound on the relative primal and dual residuals; the data error must be within 10 tol of its bound as well.
+        0: run all iterations.
+    n_init : int, default=1
+        Number of starts; the one with the smallest objective is kept.
+    dict_init : array of shape (n_components, n_features), default=None
+        Atoms to start from (the first start, if there are several).
+    code_init : array of shape (n_samples, n_components), default=None
+        Codes to start from. Each of the two alone is honoured and the other computed.
+    missing_values : None or np.nan, default=None
+        np.nan: NaN marks an entry that was not observed. None: NaN is an error.
+    engine : {"auto", "numba", "reference"}, default="auto"
+        "numba": compiled, fast. "reference": the paper's equations, literally; for checking. "auto": "numba".
+    transform_algorithm : {"lasso", "omp", "threshold"}, default="lasso"
+        How ``transform`` codes.
+    transform_alpha : float, default=None
+        Weight of Σ|codes| in ``transform``. None: chosen at fit, see ``transform_alpha_``.
+    transform_n_nonzero_coefs : int, default=None
+        Coefficients per sample for "omp". None: a tenth of the features.
+    callback : callable, default=None
+        Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
+        error, rho, seconds, dictionary, codes); ends the run by returning True.
+    checkpoint : None
+        Kept for later versions.
+    verbose : int, default=0
+        1: a progress line on standard error. 2: a line per iteration.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
+        Source of the start. The same integer gives the same result, whatever n_jobs.
+    n_jobs : int, default=None
+        Threads. None: all cores.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Atoms of unit norm; the largest entry of each is positive.
+    codes_ : array of shape (n_samples, n_components)
+        The codes of the fit, refitted on their support. ``transform`` codes anew and may differ.
+    n_iter_ : int
+    history_ : History
+        Per-iteration objective, primal, dual, error, rho, seconds; ``to_frame()`` and ``plot()``.
+    stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    objective_ : float
+        Σ|codes_|, plus the squared error over 2 alpha for "lasso".
+    error_ : float
+        Relative data error of codes_ over the observed entries.
+    rho_ : float or three floats
+        Penalty used.
+    epsilon_ : float or None
+        Bound on the relative error that was used ("constrained").
+    atom_usage_ : array of shape (n_components,)
+        Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
+    transform_alpha_ : float
+        Weight used by ``transform``: transform_alpha, or alpha for "lasso", or else max(0.01, ε/√s) times the
+        root-mean-square norm of the samples, s the mean number of coefficients per sample in codes_.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Samples are rows: transpose what the paper calls Y. The method is that of C. Cheng and W. Dai, "Dictionary
+    Learning Using Rank-One Atomic Decomposition (ROAD)".
+
+    Examples
+    --------
+    >>> from roadict import ROAD
+    >>> from roadict.metrics import dictionary_error
+    >>> from roadict.synthetic import planted
+    >>> truth = planted(400, 16, 32, sparsity=3, random_state=0)
+    >>> model = ROAD(n_components=32, random_state=0).fit(truth.data)
+    >>> model.stop_reason_, dictionary_error(model.components_, truth.dictionary) < 1e-3
+    ('converged', True)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        formulation: str = "constrained",
+        epsilon: float | str = "auto",
+        alpha: float | None = None,
+        beta: float | Triple | None = None,
+        rho: float | Triple | str = "auto",
+        max_iter: int = 2000,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        dict_init: ArrayLike | None = None,
+        code_init: ArrayLike | None = None,
+        missing_values: float | None = None,
+        engine: str = "auto",
+        transform_algorithm: str = "lasso",
+        transform_alpha: float | None = None,
+        transform_n_nonzero_coefs: int | None = None,
+        callback: Callback | None = None,
+        checkpoint: str | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.formulation = formulation
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.beta = beta
+        self.rho = rho
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.dict_init = dict_init
+        self.code_init = code_init
+        self.missing_values = missing_values
+        self.engine = engine
+        self.transform_algorithm = transform_algorithm
+        self.transform_alpha = transform_alpha
+        self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Learn atoms and codes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            One sample per row.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        data, observed = self._validated(X, reset=True)
+        self._check_parameters()
+        if not data.any():
+            raise ValueError("all entries of X are zero; there is nothing to learn from")
+        n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
+        plan = make_plan(
+            data,
+            observed,
+            n_components,
+            formulation=self.formulation,
+            epsilon=self.epsilon,
+            alpha=self.alpha,
+            beta=self.beta,
+            rho=self.rho,
+        )
+        if plan.warning is not None:
+            warnings.warn(plan.warning, stacklevel=2)
+        fit = learn(
+            plan,
+            self._starts(plan, n_components),
+            engine=self.engine,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self.callback,
+            verbose=int(self.verbose),
+            n_jobs=self.n_jobs,
+        )
+        self._keep(fit, plan)
+        self._warn_unless_converged()
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Code samples in the learned dictionary, by their observed entries.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        data, observed = self._validated(X, reset=False)
+        return encode(
+            data,
+            observed,
+            self.components_.astype(data.dtype),
+            algorithm=self.transform_algorithm,
+            alpha=self.transform_alpha_ if self.transform_alpha is None else self.transform_alpha,
+            n_nonzero_coefs=self.transform_n_nonzero_coefs,
+        )
+
+    def inverse_transform(self, codes: ArrayLike) -> Array:
+        """Turn codes back into samples.
+
+        Parameters
+        ----------
+        codes : array of shape (n_samples, n_components)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
+        n_columns, n_components = checked.shape[1], len(self.components_)
+        if n_columns != n_components:
+            raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
+        samples: Array = checked @ self.components_.astype(checked.dtype)
+        return samples
+
+    def score(self, X: ArrayLike, y: None = None) -> float:
+        """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        data, observed = self._validated(X, reset=False)
+        return -relative_error(data, observed, self.transform(X), self.components_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a plain ``.npz`` file without pickles, which ``roadict.load`` reads.
+
+        ``callback``, ``dict_init``, ``code_init`` and a ``random_state`` that is not an integer are left out.
+
+        Parameters
+        ----------
+        path : path
+            Written under a temporary name first, then renamed.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False) | dict.fromkeys(("callback", "dict_init", "code_init"))
+        if not isinstance(self.random_state, int):
+            parameters["random_state"] = None
+        model_io.write_model(path, "ROAD", parameters, pack(self))
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn which dtypes are kept and whether NaN is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self.missing_values is not None
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+        if self.missing_values is not None and not _is_nan(self.missing_values):
+            raise ValueError(f"missing_values={self.missing_values!r} must be None or np.nan")
+        missing = self.missing_values is not None
+        data = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite="allow-nan" if missing else True,
+            ensure_min_samples=2 if reset else 1,
+        )
+        return checks.split_missing(data, missing)
+
+    def _check_parameters(self) -> None:
+        checks.one_of("formulation", self.formulation, FORMULATIONS)
+        checks.one_of("engine", self.engine, ENGINES)
+        checks.one_of("transform_algorithm", self.transform_algorithm, ALGORITHMS)
+        for name in ("max_iter", "n_init"):
+            checks.whole_number(name, getattr(self, name))
+        for name in ("n_components", "transform_n_nonzero_coefs"):
+            if getattr(self, name) is not None:
+                checks.whole_number(name, getattr(self, name))
+        checks.real_number("tol", self.tol, zero=True)
+        checks.whole_number("verbose", int(self.verbose), 0)
+        if self.transform_alpha is not None:
+            checks.real_number("transform_alpha", self.transform_alpha, zero=True)
+        checks.threads("n_jobs", self.n_jobs)
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback={self.callback!r} must be callable")
+        if self.checkpoint is not None:
+            raise ValueError(f"checkpoint={self.checkpoint!r} is not supported in this version; leave it at None")
+
+    def _starts(self, plan: Plan, n_components: int) -> list[tuple[Array, Array]]:
+        data = plan.problem.data
+        dictionary = codes = None
+        if self.dict_init is not None:
+            shape = (n_components, data.shape[1])
+            dictionary = checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype)
+        if self.code_init is not None:
+            codes = checks.given_array("code_init", self.code_init, (len(data), n_components), data.dtype)
+            codes = codes / data.dtype.type(plan.unit)
+        first, *others = map(np.random.default_rng, seed_sequence(self.random_state).spawn(self.n_init))
+        return [
+            starting_point(data, n_components, dictionary, codes, first),
+            *(starting_point(data, n_components, None, None, rng) for rng in others),
+        ]
+
+    def _keep(self, fit: Fit, plan: Plan) -> None:
+        self.components_, self.codes_ = fit.dictionary, fit.codes
+        self.objective_, self.error_ = fit.objective, fit.error
+        self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
+        self.n_iter_ = len(self.history_["objective"])
+        rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
+        self.rho_ = rhos[0] if len(set(rhos)) == 1 else rhos
+        self.epsilon_ = plan.bound
+        used = fit.codes != 0
+        self.atom_usage_ = used.mean(axis=0)
+        per_sample = max(1.0, float(used.sum(axis=1).mean()))
+        coarse = max(0.01, (plan.bound or 0.0) / math.sqrt(per_sample)) * plan.norm
+        self.transform_alpha_ = plan.alpha * plan.unit if self.formulation == "lasso" else coarse
+
+    def _warn_unless_converged(self) -> None:
+        message = None
+        if self.stop_reason_ == "non-finite":
+            message = (
+                f"ROAD met numbers that are not finite in iteration {self.n_iter_} and returns its start; "
+                'pass rho="auto" or data of moderate range'
+            )
+        elif self.stop_reason_ == "max_iter" and self.tol > 0:
+            last = {name: self.history_[name][-1] for name in COLUMNS}
+            bound = "" if self.epsilon_ is None else f" (bound {self.epsilon_:.2e} + 10 tol)"
+            message = (
+                f"ROAD has not converged in max_iter={self.max_iter} iterations: primal residual "
+                f"{last['primal']:.2e}, dual residual {last['dual']:.2e} (tol={self.tol:g}), data error "
+                f"{last['error']:.2e}{bound}; pass a larger max_iter or tol"
+            )
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+def load(path: str | os.PathLike[str]) -> ROAD:
+    """Read a model that ``save`` wrote. Opening somebody's model never runs code.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    ROAD
+
+    Raises
+    ------
+    ModelFileError
+        A ValueError: the file is not a model, or is broken.
+    """
+    kind, parameters, arrays = model_io.read_model(path)
+    if kind != "ROAD" or not set(parameters) <= set(ROAD().get_params()):
+        raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
+    model: ROAD = ROAD().set_params(**{k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()})
+    try:
+        unpack(model, arrays)
+    except (KeyError, ValueError, TypeError, IndexError) as broken:
+        raise model_io.ModelFileError(
+            f"{os.fspath(path)} is not a whole ROAD model ({broken}); save it again"
+        ) from broken
+    return model
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)

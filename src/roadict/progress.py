@@ -1,0 +1,115 @@
+"""A progress line for runs that take longer than a glance."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TextIO
+
+PAUSE = 2.0
+"""Seconds between two lines where they are not rewritten."""
+
+
+class Reading(Protocol):
+    """What the line shows of a run; ``roadict.road.solve.Snapshot`` has it."""
+
+    iteration: int
+    max_iter: int
+    objective: float
+    primal: float
+    dual: float
+    seconds: float
+
+
+class ProgressLine:
+    """Callback that writes iteration, objective, residuals and time left.
+
+    One line that is rewritten on a terminal; elsewhere a new line, without control characters, every few seconds.
+
+    Parameters
+    ----------
+    every_iteration : bool
+        Write a line for each iteration instead.
+    stream : text stream
+        Standard error by default.
+    """
+
+    def __init__(self, every_iteration: bool = False, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._rewrite = self._stream.isatty() and not every_iteration
+        self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
+        self._last = time.perf_counter() if self._pause else 0.0
+
+    def __call__(self, reading: Reading) -> None:
+        """Write the line, if it is time to."""
+        now = time.perf_counter()
+        if now - self._last >= self._pause:
+            self._last = now
+            self._stream.write(f"\r{describe(reading)}\x1b[K" if self._rewrite else f"{describe(reading)}\n")
+            self._stream.flush()
+
+    def close(self, summary: str) -> None:
+        """Write the last line."""
+        self._stream.write(f"\r{summary}\x1b[K\n" if self._rewrite else f"{summary}\n")
+        self._stream.flush()
+
+
+def describe(reading: Reading) -> str:
+    """Say where a run stands, in one line."""
+    left = reading.seconds / reading.iteration * (reading.max_iter - reading.iteration)
+    return (
+        f"iteration {reading.iteration}/{reading.max_iter}  objective {reading.objective:.6g}  "
+        f"primal {reading.primal:.1e}  dual {reading.dual:.1e}  at most {duration(left)} left"
+    )
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people.
+
+    Examples
+    --------
+    >>> duration(0.25), duration(75), duration(7300)
+    ('0.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class PlainProgress:
+    """Steps done, the rate and the time left as plain lines on standard error, one every few seconds."""
+
+    def __init__(self, verb: str) -> None:
+        self._verb = verb
+        self._started = self._last = time.perf_counter()
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        """Write a line, if it is time to."""
+        now = time.perf_counter()
+        if now - self._last >= PAUSE:
+            self._last = now
+            rate = done / (now - self._started)
+            left = duration((total - done) / rate)
+            print(
+                f"{self._verb} {done}/{total}  {rate:.3g}/s  at most {left} left  {text}", file=sys.stderr, flush=True
+            )
+
+
+@contextmanager
+def bar_on_terminal(verb: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a bar with the rate and the time left on standard error, a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
+        started = time.perf_counter()
+
+        def advance(done: int, total: int, text: str) -> None:
+            rate = done / (time.perf_counter() - started)
+            left = duration((total - done) / rate)
+            bar.update(task, completed=done, total=total, text=f"{rate:.3g}/s  at most {left} left  {text}")
+
+        yield advance

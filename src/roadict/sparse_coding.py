@@ -1,0 +1,65 @@
+"""Sparse codes of data in a given dictionary, by scikit-learn's coders."""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import sparse_encode
+
+Array = NDArray[np.floating]
+
+ALGORITHMS = {"lasso": "lasso_cd", "omp": "omp", "threshold": "threshold"}
+"""Our names, and scikit-learn's."""
+MAX_ITER = 10_000
+
+
+def encode(
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    dictionary: Array,
+    *,
+    algorithm: str,
+    alpha: float,
+    n_nonzero_coefs: int | None,
+) -> Array:
+    """Code samples, by their observed entries where some are missing.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    observed : bool array like data, or None
+    dictionary : array of shape (n_components, n_features)
+    algorithm : {"lasso", "omp", "threshold"}
+    alpha : float
+        Weight of Σ|codes| against half the squared error; the threshold of "threshold".
+    n_nonzero_coefs : int or None
+        Coefficients per sample for "omp"; None: a tenth of the features.
+
+    Returns
+    -------
+    array of shape (n_samples, n_components)
+    """
+    if observed is not None:
+        codes = np.empty((len(data), len(dictionary)), data.dtype)
+        for pattern in np.unique(observed, axis=0):
+            rows = (observed == pattern).all(axis=1)
+            codes[rows] = encode(
+                np.ascontiguousarray(data[rows][:, pattern]),
+                None,
+                np.ascontiguousarray(dictionary[:, pattern]),
+                algorithm=algorithm,
+                alpha=alpha,
+                n_nonzero_coefs=n_nonzero_coefs,
+            )
+        return codes
+    if algorithm == "omp":
+        n_features = data.shape[1]
+        asked = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
+        n_nonzero_coefs = min(asked, n_features, len(dictionary))
+    encoded: Array = sparse_encode(
+        data,
+        dictionary,
+        algorithm=ALGORITHMS[algorithm],
+        alpha=None if algorithm == "omp" else alpha,
+        n_nonzero_coefs=n_nonzero_coefs if algorithm == "omp" else None,
+        max_iter=MAX_ITER,
+    )
+    return encoded.astype(data.dtype, copy=False)
