@@ -13,13 +13,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def kernel(function: Function) -> Function:
     """Compile with Numba: no GIL, sums may be reordered at compile time, NaN and infinity keep their meaning.
 
-    The machine code is kept on disk where Numba finds a writable place for it.
+    The machine code is kept on disk where Numba finds a writable place for it. So that sums repeat to the last bit,
+    a loop that sums must not write to arrays: such loops check at run time whether arrays lie apart, conservatively.
     """
     import numba
 
     def compile_(cache: bool) -> Function:
         compiled: Function = numba.njit(
-            nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}, cache=cache
+            nogil=True,
+            error_model="numpy",
+            fastmath={"reassoc", "contract", "nsz", "arcp"},
+            # A callee that stays a function has two compiled copies, its own and one in its caller's library; which
+            # one runs depends on what was compiled before, and their sums may differ in the last bit.
+            forceinline=True,
+            cache=cache,
         )(function)
         return compiled
 

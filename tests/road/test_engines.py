@@ -10,6 +10,7 @@ from roadict.parallel import Workers
 from roadict.road.engines import lanes
 from roadict.road.engines.fused import FusedEngine, chunk_bounds
 from roadict.road.engines.reference import ReferenceEngine
+from roadict.road.engines.vectors import width_of
 from roadict.road.formulation import Problem, constrained
 
 FORMS = ("exact", "ball", "lasso", "inexact-one", "inexact-three")
@@ -143,14 +144,14 @@ def test_lagrangian_may_rise_where_the_bound_is_broken(make_problem):
 
 def solve_bundle(matrices, starts, tolerance=1e-13):
     """Top eigenvectors of a list of symmetric matrices, through the bundled kernel."""
-    width = lanes.width_of(np.dtype(np.float64))
+    width = width_of(np.dtype(np.float64))
     size = lanes.padded(len(matrices[0]))
     bundle = np.zeros((size, size, width))
     atoms = np.zeros((len(matrices[0]), width))
     for w, (matrix, start) in enumerate(zip(matrices, starts, strict=True)):
         bundle[: len(matrix), : len(matrix), w] = matrix
         atoms[:, w] = start
-    lanes.top_eigenvectors(bundle, atoms, tolerance, width)
+    lanes.top_eigenvectors(bundle, atoms, tolerance)
     return atoms[:, : len(matrices)].T
 
 
@@ -200,10 +201,10 @@ def test_tiny_and_huge_matrices_are_the_same_problem():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gram_sums_products_of_a_panel(dtype):
-    width = lanes.width_of(np.dtype(dtype))
+    width = width_of(np.dtype(dtype))
     panel = np.random.default_rng(0).standard_normal((11, 12, width)).astype(dtype)
     gram = np.ones((12, 12, width), dtype)
-    lanes.add_gram(panel, gram, 9, width)
+    lanes.add_gram(panel, gram, 9, panel, 0, 2)
     expected = 1 + np.einsum("niw,njw->ijw", panel[:9].astype(float), panel[:9].astype(float))
     below = np.tril_indices(12)
     np.testing.assert_allclose(gram[below], expected[below], atol=1e-5 if dtype == np.float32 else 1e-13)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from roadict.parallel import Workers
 from roadict.road.engines import lanes, passes
+from roadict.road.engines.vectors import width_of
 from roadict.road.formulation import Measures, Problem
 
 Array = NDArray[np.floating]
@@ -49,36 +50,39 @@ class FusedEngine:
         n_samples, n_features = problem.data.shape
         self.problem = problem
         self.n_atoms = len(dictionary)
-        self.lanes = lanes.width_of(dtype)
-        n_bundles = -(-self.n_atoms // self.lanes)
-        padding = n_bundles * self.lanes - self.n_atoms
+        self.width = width_of(dtype)
+        n_bundles = -(-self.n_atoms // self.width)
+        padding = n_bundles * self.width - self.n_atoms
 
-        self._atoms = np.ascontiguousarray(np.pad(dictionary, ((0, padding), (0, 0))).T, dtype)
+        self._atoms = np.ascontiguousarray(
+            np.pad(dictionary, ((0, padding), (0, 0))).reshape(n_bundles, self.width, n_features).swapaxes(1, 2), dtype
+        )
         self._codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, padding))), dtype)
-        self._thresholds = np.full(n_bundles * self.lanes, np.inf, dtype)
+        self._thresholds = np.full(n_bundles * self.width, np.inf, dtype)
         self._thresholds[: self.n_atoms] = 1 / problem.rhos[0]
         self._chunks = chunk_bounds(n_samples, n_features)
         size = lanes.padded(n_features)
-        self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.lanes), dtype)
+        self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.width), dtype)
         self._sums = np.zeros((len(self._chunks), passes.N_SUMS))
         n_groups = max(1, min(n_bundles, self._grams[0].size // SMALLEST_TASK))
         self._bundle_groups = np.array_split(np.arange(n_bundles), n_groups)
         self._started = False
 
-        start = np.empty((n_samples, n_features, n_bundles * self.lanes), dtype)
-        np.multiply(self._codes[:, None, :], self._atoms[None, :, :], out=start)
+        # D = (A + B - Q)/2 and Q; of the inexact form C, W1 and W2
+        n_parts = 2 if problem.formulation.exact_consensus else 3
+        self._state = np.zeros((n_samples, n_parts, n_bundles, n_features, self.width), dtype)
+        np.multiply(self._codes.reshape(n_samples, n_bundles, 1, self.width), self._atoms, out=self._state[:, 0])
+        rebuilt = (codes @ dictionary).astype(dtype)
         self._misfit = np.zeros_like(problem.data)
         if problem.observed is not None:
-            self._misfit = np.where(problem.observed, 0, self._codes @ self._atoms.T - problem.data).astype(dtype)
+            self._misfit = np.where(problem.observed, 0, rebuilt - problem.data).astype(dtype)
         self._observed = np.empty((0, 0), bool) if problem.observed is None else problem.observed
         self._misfit_norm = 0.0
         self._data_norm = float(np.linalg.norm(problem.data))
         if problem.formulation.exact_consensus:
-            self._state = [start, np.zeros_like(start)]  # D = (A + B - Q)/2 and Q
             self._level, self._shift = np.zeros_like(problem.data), np.zeros_like(problem.data)  # E and F
-            self._mean = np.ascontiguousarray(self._codes @ self._atoms.T)  # Σ_k (A + B)/2
+            self._mean = rebuilt  # Σ_k (A + B)/2
         else:
-            self._state = [start, np.zeros_like(start), np.zeros_like(start)]  # C, W1 and W2
             self._coefficients = self._inexact_coefficients()
         self._workers = Workers(n_jobs)
 
@@ -113,15 +117,13 @@ class FusedEngine:
 
     def _update_bundle(self, bundle: int) -> None:
         """Rank-one step of one bundle (eq. X2-solution): B̂ᵀB̂'s top eigenvector is the nearest matrix's atom."""
-        real = slice(bundle * self.lanes, min((bundle + 1) * self.lanes, self.n_atoms))
+        n_real = min(self.width, self.n_atoms - bundle * self.width)
         total = np.empty(self._grams.shape[2:], np.float64)
         passes.sum_bundle(self._grams, bundle, total)
-        total[:, :, real.stop - real.start :] = 0
-        atoms = np.zeros((len(self._atoms), self.lanes))
-        atoms[:, : real.stop - real.start] = self._atoms[:, real]
-        tolerance = STEP_TOLERANCE[self._atoms.dtype.itemsize]
-        lanes.top_eigenvectors(total, atoms, tolerance, min(self.lanes, lanes.width_of(np.dtype(np.float64))))
-        self._atoms[:, real] = atoms[:, : real.stop - real.start]
+        total[:, :, n_real:] = 0
+        atoms = self._atoms[bundle].astype(np.float64)
+        lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
+        self._atoms[bundle] = atoms
 
     def _panel(self) -> Array:
         _, n_bundles, size, _, width = self._grams.shape
@@ -130,24 +132,18 @@ class FusedEngine:
     def _exact_pass(self, chunk: int, share: float) -> None:
         part = slice(*self._chunks[chunk])
         self._grams[chunk] = 0
-        self._sums[chunk] = 0
-        mixed, gap = self._state
         passes.exact_chunk(
-            mixed[part], gap[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
+            self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
-            self._misfit.dtype.type(share), self.n_atoms, self.lanes, self._panel(), self._grams[chunk],
-            self._sums[chunk],
+            self._misfit.dtype.type(share), self.n_atoms, self._panel(), self._grams[chunk], self._sums[chunk],
         )  # fmt: skip
 
     def _inexact_pass(self, chunk: int, share: float) -> None:
         part = slice(*self._chunks[chunk])
         self._grams[chunk] = 0
-        self._sums[chunk] = 0
-        consensus, first, second = self._state
         passes.inexact_chunk(
-            consensus[part], first[part], second[part], self._misfit[part], self.problem.data[part], self._codes[part],
-            self._atoms, self._thresholds, self._coefficients, self.lanes, self._panel(), self._grams[chunk],
-            self._sums[chunk],
+            self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
+            self._thresholds, self._coefficients, self._panel(), self._grams[chunk], self._sums[chunk],
         )  # fmt: skip
 
     def _measure(self, share: float) -> Measures:
@@ -170,7 +166,8 @@ class FusedEngine:
 
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""
-        return np.ascontiguousarray(self._atoms[:, : self.n_atoms].T)
+        n_features = self._atoms.shape[1]
+        return self._atoms.swapaxes(1, 2).reshape(-1, n_features)[: self.n_atoms].copy()
 
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""

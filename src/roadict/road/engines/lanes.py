@@ -4,19 +4,15 @@ A *bundle* is an array whose last axis runs over ``width`` atoms, one vector reg
 of bundles then need no shuffles and no horizontal sums, whatever the size of the matrices.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import binding, ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from roadict.parallel import kernel
+from roadict.road.engines.vectors import VECTOR_BYTES, load, prefetch, splat, store
 
-VECTOR_BYTES = 64 if binding.get_host_cpu_features().get("avx512f", False) else 32
 TILE = 4
 """Rows and columns of Gram entries that a tile keeps in registers."""
+
+LINE_BYTES = 64
 
 DOMINANT = 0.75
 """Share of the trace at which the top eigenvalue is known to be the top one, and power steps settle in a few."""
@@ -24,73 +20,61 @@ MAX_SQUARINGS = 10
 MAX_STEPS = 60
 
 
-def width_of(dtype: np.dtype[Any]) -> int:
-    """Atoms per bundle."""
-    return VECTOR_BYTES // dtype.itemsize
-
-
 def padded(n_features: int) -> int:
     """Features rounded up to whole tiles."""
     return -(-n_features // TILE) * TILE
 
 
-@intrinsic
-def _add_tile(typingctx: Any, panel: Any, gram: Any, row: Any, column: Any, lane: Any, count: Any) -> Any:
-    """Add ``Σ_n panel[n, i] * panel[n, j]`` to ``gram[i, j]`` for a tile of i, j and one vector of lanes.
-
-    The sixteen sums stay in registers over all n, which the compiler does not find by itself.
-    """
-    signature = types.void(panel, gram, types.intp, types.intp, types.intp, types.intp)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        panel_type, gram_type = signature.args[:2]
-        number = context.get_data_type(panel_type.dtype)
-        itemsize = panel_type.dtype.bitwidth // 8
-        vector = ir.VectorType(number, VECTOR_BYTES // itemsize)
-        row, column, lane, count = args[2:]
-        panel = context.make_array(panel_type)(context, builder, args[0])
-        gram = context.make_array(gram_type)(context, builder, args[1])
-        size, width = cgutils.unpack_tuple(builder, panel.shape)[1:]
-
-        def at(data: Any, index: Any) -> Any:
-            offset = builder.add(builder.mul(index, width), lane)
-            return builder.bitcast(builder.gep(data, [offset]), vector.as_pointer())
-
-        def below(start: Any, step: int) -> Any:
-            return builder.add(start, ir.Constant(start.type, step))
-
-        tile = [(i, j) for i in range(TILE) for j in range(TILE)]
-        sums = {ij: cgutils.alloca_once_value(builder, ir.Constant(vector, None)) for ij in tile}
-        with cgutils.for_range(builder, count) as loop:
-            first = builder.mul(loop.index, size)
-            left, right = (
-                [builder.load(at(panel.data, builder.add(first, below(start, i))), align=itemsize) for i in range(TILE)]
-                for start in (row, column)
-            )
-            for i, j in tile:
-                product = builder.fmul(left[i], right[j], flags=("contract",))
-                builder.store(builder.fadd(product, builder.load(sums[i, j]), flags=("contract",)), sums[i, j])
-        for i, j in tile:
-            target = at(gram.data, builder.add(builder.mul(below(row, i), size), below(column, j)))
-            total = builder.fadd(builder.load(target, align=itemsize), builder.load(sums[i, j]))
-            builder.store(total, target, align=itemsize)
-        return context.get_dummy_value()
-
-    return signature, generate
+@kernel
+def _add_row(gram, at, width, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+    store(gram, at, load(gram, at) + s0)
+    store(gram, at + width, load(gram, at + width) + s1)
+    store(gram, at + 2 * width, load(gram, at + 2 * width) + s2)
+    store(gram, at + 3 * width, load(gram, at + 3 * width) + s3)
 
 
 @kernel
-def add_gram(panel, gram, count, lanes):  # type: ignore[no-untyped-def]
+def add_gram(panel, gram, count, ahead, start, n_lines):  # type: ignore[no-untyped-def]
     """Add ``Σ_{n < count} panel[n, i] * panel[n, j]`` to ``gram[i, j]`` for all j ≤ i (and some above).
 
-    Both arrays are contiguous: panel (block, padded, width) and gram (padded, padded, width); ``lanes`` is
-    ``width_of`` their type.
+    Both arrays are contiguous: panel (block, padded, width) and gram (padded, padded, width). A tile's sixteen sums
+    stay in registers over all n. The work needs no memory, so with every tile ``n_lines`` cache lines of ``ahead``
+    are asked for, from flat index ``start`` on.
     """
     size, width = panel.shape[1:]
-    for lane in range(0, width, lanes):
+    zero = splat(panel.dtype.type(0))
+    for lane in range(0, width, VECTOR_BYTES // panel.itemsize):
         for i in range(0, size, TILE):
             for j in range(0, i + 1, TILE):
-                _add_tile(panel, gram, i, j, lane, count)
+                s00, s01, s02, s03 = zero, zero, zero, zero
+                s10, s11, s12, s13 = zero, zero, zero, zero
+                s20, s21, s22, s23 = zero, zero, zero, zero
+                s30, s31, s32, s33 = zero, zero, zero, zero
+                for n in range(count):
+                    row, column = (n * size + i) * width + lane, (n * size + j) * width + lane
+                    a0, a1 = load(panel, row), load(panel, row + width)
+                    a2, a3 = load(panel, row + 2 * width), load(panel, row + 3 * width)
+                    b0, b1 = load(panel, column), load(panel, column + width)
+                    b2, b3 = load(panel, column + 2 * width), load(panel, column + 3 * width)
+                    s00, s01, s02, s03 = s00 + a0 * b0, s01 + a0 * b1, s02 + a0 * b2, s03 + a0 * b3
+                    s10, s11, s12, s13 = s10 + a1 * b0, s11 + a1 * b1, s12 + a1 * b2, s13 + a1 * b3
+                    s20, s21, s22, s23 = s20 + a2 * b0, s21 + a2 * b1, s22 + a2 * b2, s23 + a2 * b3
+                    s30, s31, s32, s33 = s30 + a3 * b0, s31 + a3 * b1, s32 + a3 * b2, s33 + a3 * b3
+                for _ in range(n_lines):
+                    prefetch(ahead, start)
+                    start += LINE_BYTES // ahead.itemsize
+                at = (i * size + j) * width + lane
+                _add_row(gram, at, width, s00, s01, s02, s03)
+                _add_row(gram, at + size * width, width, s10, s11, s12, s13)
+                _add_row(gram, at + 2 * size * width, width, s20, s21, s22, s23)
+                _add_row(gram, at + 3 * size * width, width, s30, s31, s32, s33)
+
+
+@kernel
+def n_tiles(size):  # type: ignore[no-untyped-def]
+    """Tiles that ``add_gram`` goes through, for panels of one vector's width."""
+    rows = size // TILE
+    return rows * (rows + 1) // 2
 
 
 @kernel
@@ -149,7 +133,7 @@ def _power_step(gram, atoms, image, share, change):  # type: ignore[no-untyped-d
 
 
 @kernel
-def top_eigenvectors(gram, atoms, tolerance, lanes):  # type: ignore[no-untyped-def]
+def top_eigenvectors(gram, atoms, tolerance):  # type: ignore[no-untyped-def]
     """Replace each atom by the top eigenvector of its positive semidefinite matrix, which is overwritten.
 
     Power steps start from the atoms given. An eigenvector that is not the top one is a fixed point of them too, so
@@ -163,8 +147,6 @@ def top_eigenvectors(gram, atoms, tolerance, lanes):  # type: ignore[no-untyped-
     atoms : float64 array of shape (n_features, width)
     tolerance : float
         Length of the last power step.
-    lanes : int
-        ``width_of(float64)``.
     """
     n_features, width = atoms.shape
     original = gram.copy()
@@ -185,7 +167,7 @@ def top_eigenvectors(gram, atoms, tolerance, lanes):  # type: ignore[no-untyped-
             return
         if unsure and squarings < MAX_SQUARINGS:
             squared[:] = 0
-            add_gram(gram, squared, gram.shape[0], lanes)
+            add_gram(gram, squared, gram.shape[0], gram, 0, 0)
             mirror(squared)
             _normalise_trace(squared)
             gram, squared = squared, gram
