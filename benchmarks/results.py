@@ -1,0 +1,43 @@
+"""Where benchmarks write: one section of RESULTS.md each, with the command that made it."""
+
+import platform
+import re
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+HEAD = "# Measured\n\nEach section is written by the command under its title; ratios are from one run.\n"
+
+
+def table(header, rows):
+    """Markdown table from strings."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def write_section(title, command, body):
+    """Replace, or append, the section of this title."""
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("roadict", "numpy", "numba", "scikit-learn"))
+    machine = (
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, Python {platform.python_version()}, {packages}"
+    )
+    section = f"## {title}\n\n`{command}`\n\n{body.strip()}\n\n({machine})\n"
+    text = RESULTS.read_text() if RESULTS.exists() else HEAD
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    titles = [part.split("\n", 1)[0] for part in parts]
+    if f"## {title}" in titles:
+        parts[titles.index(f"## {title}")] = section + "\n"
+    else:
+        parts.append("\n" * (not parts[-1].endswith("\n\n")) + section)
+    RESULTS.write_text("".join(parts).rstrip() + "\n")
+    print(section)
+
+
+def _cpu():
+    import joblib
+
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            return f"{joblib.cpu_count()} cores of {line.split(':', 1)[1].strip()}"
+    return f"{joblib.cpu_count()} cores"
