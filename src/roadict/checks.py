@@ -38,7 +38,9 @@ def real_number(name: str, value: Any, *, zero: bool = False) -> float:
 
 def three_numbers(name: str, value: Any) -> tuple[float, float, float]:
     """Return three finite floats above zero, from one or three."""
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
         if len(value) != 3:
             raise ValueError(f"{name}={value!r} must be one number or three")
         first, second, third = (real_number(f"{name}[{i}]", v) for i, v in enumerate(value))
@@ -54,6 +56,30 @@ def one_of(name: str, value: Any, known: Collection[str], *more: str) -> None:
         raise ValueError(f"{name}={value!r} must be {'one of ' if len(choices) > 2 else ''}{' or '.join(choices)}")
 
 
+def plural(count: int, noun: str) -> str:
+    """Count things.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def observed_only(X: Any) -> None:
+    """Refuse NaN with the remedy that fits; other bad input is left to later checks."""
+    array = X if isinstance(X, np.ndarray) else None
+    if array is None or array.ndim != 2 or array.dtype.kind != "f":
+        return
+    rows, columns = np.nonzero(np.isnan(array))
+    if len(rows):
+        raise ValueError(
+            f"Input X contains NaN in {plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]}); "
+            "pass missing_values=np.nan (--missing on the command line) if NaN marks entries that were not observed"
+        )
+
+
 def threads(name: str, value: Any) -> None:
     """Refuse a number of threads that is neither None nor a whole number other than 0 (-1: all cores)."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0):
@@ -62,7 +88,10 @@ def threads(name: str, value: Any) -> None:
 
 def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     """Return a finite array of this shape."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as ragged:
+        raise ValueError(f"{name} is not a matrix ({ragged}); it must have shape {shape}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers")
     if array.shape != shape:
@@ -77,7 +106,7 @@ def given_dictionary(name: str, value: Any, shape: tuple[int, int], dtype: np.dt
     array = given_array(name, value, shape, dtype)
     zero = np.flatnonzero(~array.any(axis=1))
     if len(zero):
-        raise ValueError(f"{name} has {len(zero)} zero rows, the first at {zero[0]}; every atom needs a direction")
+        raise ValueError(f"{name} has {plural(len(zero), 'zero row')} (first: {zero[0]}); every atom needs a direction")
     return array
 
 
@@ -88,5 +117,6 @@ def split_missing(X: Array, missing: bool) -> tuple[Array, NDArray[np.bool_] | N
     observed = ~np.isnan(X)
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
-        raise ValueError(f"{len(empty)} samples have no observed entry, the first at row {empty[0]}; leave them out")
+        rows = plural(len(empty), "sample")
+        raise ValueError(f"{rows} with no observed entry (first: row {empty[0]}); leave such samples out")
     return np.where(observed, X, 0).astype(X.dtype), observed

@@ -37,16 +37,17 @@ DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
 ]
 KeyOption = Annotated[str | None, typer.Option("--key", help="Name of the array in an .npz file with several.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 
 def main() -> None:
     """Run the program; every expected failure is one line on standard error."""
     try:
-        app(standalone_mode=True)
-    except KeyboardInterrupt:
-        _complain("interrupted; nothing was written")
-        sys.exit(INTERRUPTED)
+        app(prog_name="roadict")
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # Typer has caught Ctrl-C
+            _complain("interrupted; nothing was written")
+        raise
     except (ValueError, OSError, ImportError) as error:
         _complain(_one_line(error))
         sys.exit(BAD_INPUT)
@@ -182,10 +183,10 @@ def demo(
     from roadict.plotting import compare_atoms_figure, save_figure
     from roadict.synthetic import planted
 
+    truth = planted(400, 16, 32, sparsity=3, random_state=seed)
     out.mkdir(parents=True, exist_ok=True)
     for name in ("model.npz", "atoms.png", "convergence.png"):
         _check_output(out / name, (".npz", ".png"))
-    truth = planted(400, 16, 32, sparsity=3, random_state=seed)
     if not quiet:
         typer.echo("400 samples of 16 features, each a combination of 3 of 32 hidden atoms", err=True)
     model = ROAD(32, random_state=seed)

@@ -289,6 +289,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         parameters = self.get_params(deep=False) | dict.fromkeys(("callback", "dict_init", "code_init"))
         if not isinstance(self.random_state, int):
             parameters["random_state"] = None
+        parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
         model_io.write_model(path, "ROAD", parameters, pack(self))
 
     def __sklearn_tags__(self) -> Any:
@@ -306,6 +307,8 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.missing_values is not None and not _is_nan(self.missing_values):
             raise ValueError(f"missing_values={self.missing_values!r} must be None or np.nan")
         missing = self.missing_values is not None
+        if not missing:
+            checks.observed_only(X.to_numpy() if hasattr(X, "to_numpy") else X)
         data = validate_data(
             self,
             X,
@@ -327,10 +330,18 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if getattr(self, name) is not None:
                 checks.whole_number(name, getattr(self, name))
         checks.real_number("tol", self.tol, zero=True)
-        checks.whole_number("verbose", int(self.verbose), 0)
+        if not isinstance(self.verbose, bool):
+            checks.whole_number("verbose", self.verbose, 0)
         if self.transform_alpha is not None:
             checks.real_number("transform_alpha", self.transform_alpha, zero=True)
         checks.threads("n_jobs", self.n_jobs)
+        for name, form in (("epsilon", "constrained"), ("alpha", "lasso"), ("beta", "inexact")):
+            value = getattr(self, name)
+            given = value is not None and not (isinstance(value, str) and value == "auto")
+            if given and self.formulation != form:
+                raise ValueError(
+                    f'{name}={value!r} belongs to formulation="{form}", not "{self.formulation}"; leave it out'
+                )
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback={self.callback!r} must be callable")
         if self.checkpoint is not None:

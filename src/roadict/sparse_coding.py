@@ -1,8 +1,12 @@
 """Sparse codes of data in a given dictionary, by scikit-learn's coders."""
 
+import math
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import sparse_encode
+from sklearn.exceptions import ConvergenceWarning
 
 Array = NDArray[np.floating]
 
@@ -50,16 +54,24 @@ def encode(
                 n_nonzero_coefs=n_nonzero_coefs,
             )
         return codes
+    # Exact powers of two: scikit-learn's coders compare with absolute thresholds, or overflow, far from one.
+    largest = np.abs(data).max(axis=1 if algorithm == "omp" else None, keepdims=True)
+    exponents = np.frexp(largest)[1]
     if algorithm == "omp":
         n_features = data.shape[1]
         asked = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
         n_nonzero_coefs = min(asked, n_features, len(dictionary))
-    encoded: Array = sparse_encode(
-        data,
-        dictionary,
-        algorithm=ALGORITHMS[algorithm],
-        alpha=None if algorithm == "omp" else alpha,
-        n_nonzero_coefs=n_nonzero_coefs if algorithm == "omp" else None,
-        max_iter=MAX_ITER,
-    )
-    return encoded.astype(data.dtype, copy=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        encoded: Array = sparse_encode(
+            np.ldexp(data.astype(np.float64), -exponents),
+            dictionary.astype(np.float64),  # in float32 the duality gap does not reach scikit-learn's tolerance
+            algorithm=ALGORITHMS[algorithm],
+            alpha=None if algorithm == "omp" else math.ldexp(alpha, -int(exponents.item())),
+            n_nonzero_coefs=n_nonzero_coefs if algorithm == "omp" else None,
+            max_iter=MAX_ITER,
+        )
+    if caught:
+        text = f"{len(caught)} of {len(data)} samples were not coded to scikit-learn's tolerance; pass a larger alpha"
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    return np.ldexp(encoded, exponents).astype(data.dtype)

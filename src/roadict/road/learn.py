@@ -65,7 +65,8 @@ def learn(
             run.close()
         dictionary, codes = start if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
         del run  # frees the state before the next one is made
-        fits.append(_finish(plan, outcome, dictionary, codes, tol, n_jobs))
+        with np.errstate(over="ignore", invalid="ignore"):  # a start that made the run overflow may do so here too
+            fits.append(_finish(plan, outcome, dictionary, codes, tol, n_jobs))
         if line is not None:
             line.close(summary(fits[-1]))
     allowed = math.inf if plan.bound is None else plan.bound + ERROR_SLACK * tol
@@ -87,7 +88,7 @@ def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: fl
     return Fit(
         outcome,
         dictionary * signs[:, None],
-        codes * (signs * dictionary.dtype.type(plan.unit)),
+        codes * signs * codes.dtype.type(plan.unit),
         error,
         objective * plan.unit,
     )
@@ -95,10 +96,11 @@ def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: fl
 
 def relative_error(data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array) -> float:
     """``‖data - codes @ dictionary‖_F / ‖data‖_F`` over the observed entries (of zero data: the residual's norm)."""
-    residual = data - codes @ dictionary
+    largest = float(np.abs(data).max()) or 1.0  # squares must neither vanish nor overflow
+    residual = data / largest - (codes / largest) @ dictionary.astype(np.float64)
     if observed is not None:
         residual = residual * observed
-    size = float(np.linalg.norm(data))
+    size = float(np.linalg.norm(data / largest))
     return float(np.linalg.norm(residual)) / size if size > 0 else float(np.linalg.norm(residual))
 
 

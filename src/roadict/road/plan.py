@@ -15,6 +15,8 @@ from roadict.road.formulation import Formulation, Problem, Triple, check_penalti
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
+LARGEST_CODE = 1e6
+"""Codes larger than this many times the data are not expected of any run."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
 
 
@@ -66,7 +68,12 @@ def make_plan(
     observed : bool array like data, or None
     n_components : int
     """
-    exponent = int(np.frexp(np.abs(data).max())[1])
+    largest, limit = float(np.abs(data).max()), float(np.finfo(data.dtype).max) / LARGEST_CODE
+    if largest > limit:
+        raise ValueError(
+            f"X reaches {largest:g}, and its codes might overflow {data.dtype}; rescale X to below {limit:g}"
+        )
+    exponent = math.frexp(largest)[1] - 1
     unit = math.ldexp(1.0, exponent)
     data = np.ldexp(data, -exponent)
     norm = sample_norm(data, observed)
@@ -117,7 +124,7 @@ def _penalties(
         return ((auto, auto, auto) if form.exact_consensus else penalty.auto_rhos(form.betas, norm)), None
     rhos = checks.three_numbers("rho", rho)
     if form.exact_consensus:
-        if len(set(rhos)) > 1:
+        if isinstance(rho, list | tuple | np.ndarray) and np.ndim(rho) > 0:
             raise ValueError(f'rho={rho!r} must be one number unless formulation="inexact"')
         return _scaled("rho", rho, unit), None
     first, second, third = (beta / unit for beta in form.betas)

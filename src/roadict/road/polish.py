@@ -29,13 +29,15 @@ def _solve_positive(matrix, target):  # type: ignore[no-untyped-def]
             pivot -= matrix[i, j] * matrix[i, j]
         matrix[i, i] = np.sqrt(pivot) if pivot > 1e-12 * matrix[i, i] else 0.0
     for i in range(size):
+        value = target[i]
         for j in range(i):
-            target[i] -= matrix[i, j] * target[j]
-        target[i] = target[i] / matrix[i, i] if matrix[i, i] > 0 else 0.0
+            value -= matrix[i, j] * target[j]
+        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
     for i in range(size - 1, -1, -1):
+        value = target[i]
         for j in range(i + 1, size):
-            target[i] -= matrix[j, i] * target[j]
-        target[i] = target[i] / matrix[i, i] if matrix[i, i] > 0 else 0.0
+            value -= matrix[j, i] * target[j]
+        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
 
 
 @kernel

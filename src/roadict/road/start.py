@@ -37,8 +37,7 @@ def starting_point(
             fitted = ridge_regression(codes, data)
             used = np.linalg.norm(fitted, axis=1) > 0
             dictionary[used] = fitted[used]
-    lengths = np.linalg.norm(dictionary, axis=1)
-    dictionary = dictionary / lengths[:, None]
+    dictionary, lengths = unit_rows(dictionary)
     codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
     return dictionary.astype(data.dtype), codes.astype(data.dtype)
 
@@ -47,10 +46,22 @@ def draw_samples(data: Array, n_components: int, rng: np.random.Generator) -> Ar
     """Draw samples that are not zero, without repetition; Gaussian directions where there are too few."""
     usable = np.flatnonzero(np.any(data != 0, axis=1))
     chosen = rng.permutation(usable)[:n_components]
-    lengths = np.linalg.norm(data[chosen], axis=1, keepdims=True)
     random = rng.standard_normal((n_components - len(chosen), data.shape[1]))
-    random /= np.linalg.norm(random, axis=1, keepdims=True)
-    return np.concatenate([data[chosen] / lengths, random])
+    return unit_rows(np.concatenate([data[chosen], random]))[0]
+
+
+def unit_rows(matrix: Array) -> tuple[Array, Array]:
+    """Rows of unit norm, and the norms; rows are not zero, but as small or large as numbers get.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3e-200, 4e-200]]))
+    (array([[0.6, 0.8]]), array([5.e-200]))
+    """
+    largest = np.abs(matrix).max(axis=1, keepdims=True).astype(np.float64)
+    scaled = matrix / largest
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled / lengths, (largest * lengths)[:, 0]
 
 
 def ridge_regression(inputs: Array, targets: Array) -> Array:

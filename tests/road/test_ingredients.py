@@ -1,0 +1,290 @@
+"""Polish, starts, floors, penalties, stopping and progress."""
+
+import io
+
+import numpy as np
+import pytest
+
+from roadict.progress import PlainProgress, ProgressLine
+from roadict.road.floor import auto_epsilon, smallest_error
+from roadict.road.formulation import Formulation, Measures, check_penalties, constrained, inexact, lasso
+from roadict.road.plan import make_plan
+from roadict.road.polish import polish_codes
+from roadict.road.solve import has_converged, solve
+from roadict.road.start import starting_point
+from roadict.synthetic import planted
+
+# ------------------------------------------------------------------ polish
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return planted(120, 10, 20, sparsity=3, random_state=0)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_polish_is_least_squares_on_the_support(truth, missing):
+    rng = np.random.default_rng(0)
+    observed = None if not missing else rng.random(truth.data.shape) >= missing
+    data = truth.data + 0.1 * rng.standard_normal(truth.data.shape)
+    rough = truth.codes + 0.05 * rng.standard_normal(truth.codes.shape) * (truth.codes != 0)
+    polished = polish_codes(data, observed, truth.dictionary, rough, negligible=0.0)
+    for n in range(len(data)):
+        seen = np.ones(10, bool) if observed is None else observed[n]
+        support = np.flatnonzero(truth.codes[n])
+        best, *_ = np.linalg.lstsq(truth.dictionary[support][:, seen].T, data[n, seen], rcond=None)
+        if np.abs(best).sum() <= 2 * np.abs(rough[n]).sum():
+            np.testing.assert_allclose(polished[n, support], best, atol=1e-9)
+        assert np.count_nonzero(polished[n]) <= 3
+
+
+def test_polish_drops_what_is_negligible_and_finds_the_exact_codes(truth):
+    rng = np.random.default_rng(1)
+    rough = truth.codes * 0.98
+    extra = rng.random(rough.shape) < 0.05
+    rough[extra] += 0.01
+    polished = polish_codes(truth.data, None, truth.dictionary, rough, negligible=1e-3)
+    np.testing.assert_allclose(polished @ truth.dictionary, truth.data, atol=3e-3)
+    assert np.count_nonzero(polished) <= np.count_nonzero(truth.codes)
+
+
+def test_polish_of_the_lasso_form_satisfies_its_optimality(truth):
+    alpha = 0.05
+    rough = truth.codes - alpha * np.sign(truth.codes)
+    polished = polish_codes(truth.data, None, truth.dictionary, rough, alpha=alpha)
+    gradient = (truth.data - polished @ truth.dictionary) @ truth.dictionary.T
+    kept = polished != 0
+    np.testing.assert_allclose(gradient[kept], alpha * np.sign(polished[kept]), atol=1e-9)
+
+
+def test_polish_with_more_atoms_than_features_stays_near_and_fits():
+    rng = np.random.default_rng(2)
+    dictionary = rng.standard_normal((30, 5))
+    dictionary /= np.linalg.norm(dictionary, axis=1, keepdims=True)
+    codes = rng.standard_normal((8, 30))
+    data = codes @ dictionary + 0.01 * rng.standard_normal((8, 5))
+    polished = polish_codes(data, None, dictionary, codes, negligible=0.0)
+    np.testing.assert_allclose(polished @ dictionary, data, atol=1e-9)
+    assert np.abs(polished - codes).max() < 0.05
+
+
+def test_polish_of_nearly_dependent_atoms_does_not_blow_up():
+    dictionary = np.array([[1.0, 0.0, 0.0], [1.0, 1e-9, 0.0]])
+    dictionary /= np.linalg.norm(dictionary, axis=1, keepdims=True)
+    polished = polish_codes(np.array([[1.0, 0.1, 0.0]]), None, dictionary, np.array([[0.5, 0.5]]))
+    assert np.abs(polished).sum() <= 2
+
+
+def test_polish_leaves_zero_samples_at_zero(truth):
+    data, codes = truth.data.copy(), truth.codes.copy()
+    data[3], codes[3] = 0, 0
+    assert not polish_codes(data, None, truth.dictionary, codes)[3].any()
+
+
+# ------------------------------------------------------------------ starts
+
+
+def test_start_from_samples(truth):
+    dictionary, codes = starting_point(truth.data, 20, None, None, np.random.default_rng(0))
+    directions = truth.data / np.linalg.norm(truth.data, axis=1, keepdims=True)
+    overlap = directions @ dictionary.T
+    assert overlap.max(axis=0) == pytest.approx(1)
+    assert len(set(overlap.argmax(axis=0))) == 20, "no sample twice"
+    assert np.linalg.norm(truth.data - codes @ dictionary) < 0.3 * np.linalg.norm(truth.data)
+
+
+def test_start_with_fewer_samples_than_atoms_and_zero_samples():
+    data = np.zeros((5, 4))
+    data[:2] = np.eye(2, 4)
+    dictionary, codes = starting_point(data, 8, None, None, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(dictionary, axis=1), 1)
+    assert np.isfinite(codes).all()
+
+
+def test_starting_codes_are_moderate_where_samples_are_nearly_dependent():
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((1, 8))
+    data = base + 1e-4 * rng.standard_normal((50, 8))
+    _, codes = starting_point(data, 8, None, None, rng)
+    assert np.abs(codes).max() < 10 * np.linalg.norm(base)
+
+
+def test_given_dictionary_is_normalised_and_given_codes_follow(truth):
+    lengths = np.linspace(0.5, 3, 20)
+    given = truth.dictionary * lengths[:, None]
+    dictionary, codes = starting_point(truth.data, 20, given, truth.codes / lengths, np.random.default_rng(0))
+    np.testing.assert_allclose(dictionary, truth.dictionary)
+    np.testing.assert_allclose(codes, truth.codes)
+
+
+# ------------------------------------------------------------------ floors and plans
+
+
+def test_floor_is_eckart_youngs():
+    X = np.random.default_rng(0).standard_normal((30, 7))
+    left, sizes, right = np.linalg.svd(X, full_matrices=False)
+    for k in range(1, 7):
+        best = (left[:, :k] * sizes[:k]) @ right[:k]
+        assert smallest_error(X, None, k) == pytest.approx(np.linalg.norm(X - best) / np.linalg.norm(X))
+    assert smallest_error(X, None, 7) == 0
+    assert smallest_error(X[:, :3] @ right[:3], None, 3) == 0, "rank 3 up to rounding"
+
+
+def test_floor_with_missing_entries_is_reachable():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + 0.01 * rng.standard_normal((60, 6))
+    observed = rng.random(X.shape) > 0.2
+    floor = smallest_error(np.where(observed, X, 0), observed, 2)
+    assert floor < 0.02
+    assert auto_epsilon(0.0) == 0
+    assert floor < auto_epsilon(floor) < 1.2 * floor
+
+
+def plan(X, n_components=8, **changes):
+    parameters = {"formulation": "constrained", "epsilon": "auto", "alpha": None, "beta": None, "rho": "auto"}
+    return make_plan(X, None, n_components, **(parameters | changes))
+
+
+def test_engines_see_data_of_order_one_whatever_the_units():
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    for factor in (1e-300, 1.0, 1e300):
+        made = plan(factor * X, rho=2 / factor)
+        assert 1 <= np.abs(made.problem.data).max() < 2
+        assert made.problem.rhos[0] == pytest.approx(2 * made.unit / factor)
+        np.testing.assert_array_equal(made.problem.data * made.unit, factor * X)
+
+
+@pytest.mark.parametrize("form", ["constrained", "lasso", "inexact"])
+def test_automatic_penalties_follow_the_scale(form):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    first, second = plan(X, formulation=form), plan(3.7 * X, formulation=form)
+    assert first.problem.rhos[0] / first.unit == pytest.approx(3.7 * second.problem.rhos[0] / second.unit)
+    if form == "inexact":
+        assert all(rho > beta for rho, beta in zip(first.problem.rhos, first.problem.formulation.betas, strict=True))
+
+
+# ------------------------------------------------------------------ formulation and stopping
+
+
+def test_theorem_1_is_checked():
+    assert check_penalties((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)) is None
+    assert "beta2=2" in check_penalties((1.0, 2.0, 3.0), (4.0, 3.0, 6.0))
+    with pytest.raises(ValueError, match=r"rho3=3 must exceed beta3=3"):
+        check_penalties((1.0, 2.0, 3.0), (4.0, 5.0, 3.0))
+
+
+def test_shares_of_the_slacks():
+    assert constrained(0.0).misfit_share(5.0, 10.0) == 0
+    assert constrained(2.0).misfit_share(5.0, 10.0) == pytest.approx(0.4)
+    assert constrained(2.0).misfit_share(1.0, 10.0) == 1
+    assert lasso(30.0).misfit_share(5.0, 10.0) == pytest.approx(0.25)
+    assert inexact((10.0, 30.0, 50.0)).slack_share(1, 10.0) == pytest.approx(0.25)
+    assert lasso(30.0).misfit_cost(2.0) == 60
+    assert constrained(2.0).misfit_cost(2.0) == 0
+    assert not inexact((1.0, 1.0, 1.0)).exact_consensus
+    assert lasso(1.0).exact_consensus
+
+
+class Scripted:
+    """An engine that reports what it is told."""
+
+    class problem:  # noqa: N801
+        rhos = (7.0, 7.0, 7.0)
+
+    def __init__(self, rows):
+        self.rows = iter(rows)
+
+    def step(self):
+        return Measures(*next(self.rows))
+
+    def dictionary(self):
+        return np.eye(2)
+
+    def codes(self):
+        return np.ones((3, 2))
+
+    def close(self):
+        """Nothing to release."""
+
+
+def test_converged_means_both_residuals_and_the_error():
+    good, tol = (1.0, 1e-5, 1e-5, 1e-4), 1e-4
+    assert has_converged(Measures(*good), tol, 0.0)
+    assert not has_converged(Measures(1.0, 2e-4, 1e-5, 1e-4), tol, 0.0)
+    assert not has_converged(Measures(1.0, 1e-5, 2e-4, 1e-4), tol, 0.0)
+    assert not has_converged(Measures(1.0, 1e-5, 1e-5, 2e-3), tol, 0.0)
+    assert has_converged(Measures(1.0, 1e-5, 1e-5, 0.1005), tol, 0.1)
+    assert has_converged(Measures(1.0, 1e-5, 1e-5, 0.5), tol, None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "tol", "reason", "count"),
+    [
+        ([(1, 1, 1, 1), (1, 0, 0, 0), (1, 0, 0, 0)], 1e-4, "converged", 2),
+        ([(1, 0, 0, 0)] * 3, 0, "max_iter", 3),
+        ([(1, 1, 1, 1), (1, np.nan, 1, 1)], 1e-4, "non-finite", 2),
+        ([(1, 1, 1, 1), (np.inf, 1, 1, 1)], 1e-4, "non-finite", 2),
+    ],
+)
+def test_stop_reasons(rows, tol, reason, count):
+    outcome = solve(Scripted(rows), max_iter=3, tol=tol, error_bound=0.0, unit=2.0)
+    assert outcome.stop_reason == reason
+    assert len(outcome.history["objective"]) == count
+    assert outcome.history["rho"][0] == 3.5
+    assert outcome.history["objective"][0] == 2
+
+
+def test_callbacks_all_run_before_one_ends_the_run():
+    seen = []
+    outcome = solve(
+        Scripted([(1, 1, 1, 1)] * 5),
+        max_iter=5,
+        tol=0,
+        error_bound=None,
+        unit=3.0,
+        callbacks=(lambda view: view.iteration == 2, lambda view: seen.append(view.codes.max())),
+    )
+    assert outcome.stop_reason == "callback"
+    assert seen == [3.0, 3.0]
+
+
+def test_ridge_of_an_infinite_weight_is_zero_slack():
+    assert Formulation((np.inf, np.inf, np.inf)).slack_share(0, 5.0) == 0
+
+
+# ------------------------------------------------------------------ progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Reading:
+    iteration, max_iter, objective, primal, dual, seconds = 50, 200, 12.5, 1e-2, 1e-3, 10.0
+
+
+def test_progress_line_tells_all_and_rewrites_itself_on_a_terminal():
+    stream = Terminal()
+    line = ProgressLine(stream=stream)
+    line._last = -1e9
+    line(Reading)
+    line(Reading)
+    line.close("done")
+    text = stream.getvalue()
+    assert text.count("iteration 50/200") == 1, "not more often than people can read"
+    for piece in ("objective 12.5", "primal 1.0e-02", "dual 1.0e-03", "at most 30 s left"):
+        assert piece in text
+    assert text.startswith("\r")
+    assert text.endswith("done\x1b[K\n")
+
+
+def test_plain_progress_has_rate_and_time_left_and_no_control_characters(capsys):
+    progress = PlainProgress("encoding")
+    progress(1, 100, "samples")
+    assert capsys.readouterr().err == "", "nothing within the first two seconds"
+    progress._started -= 10
+    progress._last -= 10
+    progress(50, 100, "samples")
+    text = capsys.readouterr().err
+    assert text.startswith("encoding 50/100  5/s  at most 10 s left  samples")
