@@ -5,8 +5,6 @@ from roadict.road.formulation import Problem, constrained, inexact, lasso
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 
-FORMS = ("exact", "ball", "lasso", "inexact-one", "inexact-three")
-
 
 @pytest.fixture
 def make_problem():

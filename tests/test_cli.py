@@ -21,7 +21,7 @@ from roadict.synthetic import planted
 PROGRAM = (sys.executable, "-m", "roadict")
 GUARD = 120  # seconds after which a process that hangs is given up
 DATA = planted(120, 6, 8, sparsity=2, random_state=0).data
-SHORT = ("--max-iter", "300", "--tol", "1e-2", "--seed", "0")  # converges: no warning
+SHORT = ("--max-iter", "500", "--tol", "1e-2", "--seed", "0")  # converges: no warning
 ENDLESS = ("-k", "8", "--tol", "0", "--max-iter", "100000000", "--rho", "10")
 
 
@@ -61,7 +61,7 @@ def roadict(monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def model_bytes(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.npz"
-    ROAD(8, max_iter=300, tol=1e-2, random_state=0).fit(DATA).save(path)
+    ROAD(8, max_iter=500, tol=1e-2, random_state=0).fit(DATA).save(path)
     return path.read_bytes()
 
 
@@ -115,7 +115,7 @@ def test_learn_writes_the_model_that_the_library_would(roadict, folder, name):
     assert "converged after" in result.out
     assert result.out.splitlines()[-1] == "model: out.npz"
     model = load("out.npz")
-    expected = ROAD(8, max_iter=300, tol=1e-2, random_state=0).fit(DATA)
+    expected = ROAD(8, max_iter=500, tol=1e-2, random_state=0).fit(DATA)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
     np.testing.assert_allclose(model.codes_, expected.codes_, atol=1e-9)
     assert model.get_params() == expected.get_params()

@@ -1,6 +1,7 @@
-"""The scikit-learn face of roadict, and the only place that validates what users pass."""
+"""The scikit-learn face of roadict."""
 
 import math
+import numbers
 import os
 import warnings
 from typing import Any, Self
@@ -20,11 +21,11 @@ from roadict.road.learn import Fit, learn, relative_error
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.solve import Callback
 from roadict.road.start import starting_point
-from roadict.seeds import RandomStateLike, seed_sequence
+from roadict.seeds import RandomStateLike, streams
 from roadict.sparse_coding import ALGORITHMS, encode
 
 Array = NDArray[np.floating]
-Mask = NDArray[np.bool_] | None
+_START_KEY = 1
 
 
 class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -43,7 +44,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     epsilon : float or "auto", default="auto"
         For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
         noise-free form. "auto": 0 where n_components reaches the rank of X, else 1.1 times the smallest error that
-        n_components atoms can reach.
+        n_components atoms can reach (an estimate of it where entries are missing).
     alpha : float, default=None
         For "lasso": weight of Σ|codes| against half the squared error, the paper's 1/β. None: 0.1 times the
         root-mean-square norm of the samples.
@@ -58,7 +59,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Bound on the relative primal and dual residuals; the data error must be within 10 tol of its bound as well.
         0: run all iterations.
     n_init : int, default=1
-        Number of starts; the one with the smallest objective is kept.
+        Number of starts; of those within the bound on the error, the one with the smallest objective is kept.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).
     code_init : array of shape (n_samples, n_components), default=None
@@ -83,7 +84,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
         Source of the start. The same integer gives the same result, whatever n_jobs.
     n_jobs : int, default=None
-        Threads. None: all cores.
+        Threads of the compiled engine. None: all cores.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The codes of the fit, refitted on their support. ``transform`` codes anew and may differ.
     n_iter_ : int
     history_ : History
-        Per-iteration objective, primal, dual, error, rho, seconds; ``to_frame()`` and ``plot()``.
+        Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     objective_ : float
         Σ|codes_|, plus the squared error over 2 alpha for "lasso".
@@ -186,8 +187,8 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        data, observed = self._validated(X, reset=True)
         self._check_parameters()
+        data, observed = self._validated(X, reset=True)
         if not data.any():
             raise ValueError("all entries of X are zero; there is nothing to learn from")
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
@@ -287,8 +288,8 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False) | dict.fromkeys(("callback", "dict_init", "code_init"))
-        if not isinstance(self.random_state, int):
-            parameters["random_state"] = None
+        seed: Any = self.random_state
+        parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
         parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
         model_io.write_model(path, "ROAD", parameters, pack(self))
 
@@ -356,7 +357,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.code_init is not None:
             codes = checks.given_array("code_init", self.code_init, (len(data), n_components), data.dtype)
             codes = codes / data.dtype.type(plan.unit)
-        first, *others = map(np.random.default_rng, seed_sequence(self.random_state).spawn(self.n_init))
+        first, *others = streams(self.random_state, _START_KEY, self.n_init)
         return [
             starting_point(data, n_components, dictionary, codes, first),
             *(starting_point(data, n_components, None, None, rng) for rng in others),

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike, NDArray
 
+from roadict.linalg import unit_rows
+
 __all__ = ["dictionary_error", "match_atoms", "psnr"]
 
 FloatArray = NDArray[np.float64]
@@ -134,12 +136,7 @@ def _atoms(name: str, values: ArrayLike) -> FloatArray:
             f"{name} has shape {array.shape}; it must be a non-empty matrix (n_atoms, n_features): "
             f"pass one atom per row"
         )
-    # By the largest entry first, so that neither tiny nor huge atoms under- or overflow when squared.
-    largest = np.abs(array).max(axis=1, keepdims=True)
-    array = np.divide(array, largest, out=np.zeros_like(array), where=largest > 0)
-    norms = np.linalg.norm(array, axis=1, keepdims=True)
-    unit: FloatArray = np.divide(array, norms, out=array, where=norms > 0)
-    return unit
+    return unit_rows(array)[0]
 
 
 def _correlations(estimated: ArrayLike, truth: ArrayLike) -> FloatArray:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roadict.linalg import unit_rows
 from roadict.metrics import match_atoms
 from roadict.model_io import atomic_write
 
@@ -94,7 +95,7 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     >>> [text.get_text() for text in figure.texts][0]
     'True and learned atoms: 4 of 4 correlate above 0.99'
     """
-    true, learned = _unit(_matrix("truth", truth)), _unit(_matrix("estimated", estimated))
+    (true, _), (learned, _) = unit_rows(_matrix("truth", truth)), unit_rows(_matrix("estimated", estimated))
     indices, signs = match_atoms(learned, true)
     aligned = np.where((indices >= 0)[:, None], learned[indices] * signs[:, None], np.nan)
     strength = np.nan_to_num(np.sum(aligned * true, axis=1))
@@ -223,12 +224,6 @@ def _usage(values: ArrayLike, n_atoms: int) -> FloatArray:
     if usage.shape != (n_atoms,) or not np.isfinite(usage).all():
         raise ValueError(f"usage has shape {usage.shape}; pass {n_atoms} finite shares, one for each atom")
     return usage
-
-
-def _unit(atoms: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(atoms, axis=1, keepdims=True)
-    unit: FloatArray = np.divide(atoms, norms, out=np.zeros_like(atoms), where=norms > 0)
-    return unit
 
 
 def _side(n_features: int) -> int:

@@ -41,19 +41,32 @@ def encode(
     -------
     array of shape (n_samples, n_components)
     """
-    if observed is not None:
-        codes = np.empty((len(data), len(dictionary)), data.dtype)
-        for pattern in np.unique(observed, axis=0):
-            rows = (observed == pattern).all(axis=1)
-            codes[rows] = encode(
-                np.ascontiguousarray(data[rows][:, pattern]),
-                None,
-                np.ascontiguousarray(dictionary[:, pattern]),
-                algorithm=algorithm,
-                alpha=alpha,
-                n_nonzero_coefs=n_nonzero_coefs,
-            )
-        return codes
+    arguments = (algorithm, alpha, n_nonzero_coefs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if observed is None:
+            codes = _encode(data, dictionary, *arguments)
+        else:
+            codes = np.empty((len(data), len(dictionary)), data.dtype)
+            patterns, which = np.unique(observed, axis=0, return_inverse=True)
+            for i, pattern in enumerate(patterns):
+                rows = np.flatnonzero(which == i)
+                codes[rows] = _encode(data[np.ix_(rows, pattern)], dictionary[:, pattern], *arguments)
+    _tell(caught, len(data))
+    return codes
+
+
+def _tell(caught: list[warnings.WarningMessage], n_samples: int) -> None:
+    """Pass warnings on, those of single samples that were coded too roughly as one."""
+    rough = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+    if rough:
+        text = f"{rough} of {n_samples} samples were not coded to scikit-learn's tolerance; pass a larger alpha"
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+    for text in {str(warning.message) for warning in caught if not issubclass(warning.category, ConvergenceWarning)}:
+        warnings.warn(text, stacklevel=4)
+
+
+def _encode(data: Array, dictionary: Array, algorithm: str, alpha: float, n_nonzero_coefs: int | None) -> Array:
     # Exact powers of two: scikit-learn's coders compare with absolute thresholds, or overflow, far from one.
     largest = np.abs(data).max(axis=1 if algorithm == "omp" else None, keepdims=True)
     exponents = np.frexp(largest)[1]
@@ -61,17 +74,12 @@ def encode(
         n_features = data.shape[1]
         asked = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
         n_nonzero_coefs = min(asked, n_features, len(dictionary))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        encoded: Array = sparse_encode(
-            np.ldexp(data.astype(np.float64), -exponents),
-            dictionary.astype(np.float64),  # in float32 the duality gap does not reach scikit-learn's tolerance
-            algorithm=ALGORITHMS[algorithm],
-            alpha=None if algorithm == "omp" else math.ldexp(alpha, -int(exponents.item())),
-            n_nonzero_coefs=n_nonzero_coefs if algorithm == "omp" else None,
-            max_iter=MAX_ITER,
-        )
-    if caught:
-        text = f"{len(caught)} of {len(data)} samples were not coded to scikit-learn's tolerance; pass a larger alpha"
-        warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    encoded: Array = sparse_encode(
+        np.ldexp(data.astype(np.float64), -exponents),
+        dictionary.astype(np.float64),  # in float32 the duality gap does not reach scikit-learn's tolerance
+        algorithm=ALGORITHMS[algorithm],
+        alpha=None if algorithm == "omp" else math.ldexp(alpha, -int(exponents.item())),
+        n_nonzero_coefs=n_nonzero_coefs if algorithm == "omp" else None,
+        max_iter=MAX_ITER,
+    )
     return np.ldexp(encoded, exponents).astype(data.dtype)

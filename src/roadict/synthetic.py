@@ -9,7 +9,8 @@ from typing import NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.seeds import RandomStateLike, seed_sequence
+from roadict.linalg import unit_rows
+from roadict.seeds import RandomStateLike, streams
 
 __all__ = ["Planted", "planted"]
 
@@ -92,8 +93,8 @@ def planted(
     if snr_db is not None and not math.isfinite(snr_db):
         raise ValueError(f"snr_db={snr_db!r} must be a finite number of decibels; pass None for no noise")
 
-    atom_rng, support_rng, value_rng, noise_rng = _streams(random_state, 4)
-    dictionary = _unit_rows(atom_rng.standard_normal((n_components, n_features)))
+    atom_rng, support_rng, value_rng, noise_rng = streams(random_state, _PLANTED_KEY, 4)
+    dictionary, _ = unit_rows(atom_rng.standard_normal((n_components, n_features)))
     if sparsity is not None:
         codes = _fixed_sparsity_codes(n_samples, n_components, int(sparsity), support_rng, value_rng)
     else:
@@ -132,21 +133,6 @@ def _check_code_model(sparsity: int | None, probability: float | None, n_compone
         raise ValueError(
             f"probability={probability!r} must be in (0, 1]; pass the expected share of nonzero coefficients"
         )
-
-
-def _streams(random_state: RandomStateLike, number: int) -> list[np.random.Generator]:
-    """Return independent generators derived from any kind of `random_state`."""
-    root = seed_sequence(random_state)
-    key = (*root.spawn_key, _PLANTED_KEY)
-    # Built by key rather than by spawn(): the caller's SeedSequence must not change.
-    return [
-        np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=(*key, index))) for index in range(number)
-    ]
-
-
-def _unit_rows(matrix: FloatArray) -> FloatArray:
-    unit: FloatArray = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-    return unit
 
 
 def _fixed_sparsity_codes(

@@ -27,7 +27,7 @@ def cases():
     for shape in SHAPES:
         for form in FORMS:
             yield pytest.param(form, shape, 0.0, id=f"{form}, {shape}")
-            if not form.startswith("inexact"):
+            if not form.startswith("inexact") and shape != "one feature":
                 yield pytest.param(form, shape, 0.2, id=f"{form}, {shape}, missing")
 
 
@@ -37,12 +37,12 @@ def relative(a, b):
 
 @pytest.mark.parametrize(("form", "shape", "missing"), list(cases()))
 def test_engines_agree_over_50_iterations(make_problem, form, shape, missing):
-    problem, dictionary, codes = make_problem(form, SHAPES[shape], missing if shape != "one feature" else 0.0)
+    problem, dictionary, codes = make_problem(form, SHAPES[shape], missing)
     reference, fused = ReferenceEngine(problem, dictionary, codes), FusedEngine(problem, dictionary, codes, 2)
     for _ in range(50):
         expected, measured = reference.step(), fused.step()
         for name, value in vars(expected).items():
-            assert vars(measured)[name] == pytest.approx(value, rel=1e-8, abs=1e-12), name
+            assert vars(measured)[name] == pytest.approx(value, rel=1e-9, abs=1e-9), name
     blocks = reference.sparse
     assert relative(reference.codes() @ reference.dictionary(), fused.codes() @ fused.dictionary()) < 1e-9
     used = np.linalg.norm(blocks, axis=(1, 2)) > 0

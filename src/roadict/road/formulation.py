@@ -56,8 +56,9 @@ class Formulation:
         return 1.0 if misfit <= self.radius else self.radius / misfit
 
     def misfit_cost(self, slack_norm: float) -> float:
-        """g3 of a slack with this Frobenius norm (feasible ones of a bound cost nothing)."""
-        return 0.0 if self.radius is not None or math.isinf(self.betas[2]) else self.betas[2] / 2 * slack_norm**2
+        """Squared misfit of the Lasso form, given the Frobenius norm of S3; the other forms' objective has none."""
+        weighed = self.exact_consensus and self.radius is None
+        return self.betas[2] / 2 * slack_norm**2 if weighed else 0.0
 
 
 def constrained(radius: float) -> Formulation:
@@ -95,12 +96,18 @@ class Problem:
     formulation: Formulation
     rhos: Triple
 
+    def __post_init__(self) -> None:
+        """Refuse what the fused recurrence cannot do."""
+        if self.formulation.exact_consensus and len(set(self.rhos)) > 1:
+            raise ValueError(f"rhos={self.rhos} must be equal unless the formulation is inexact")
+
 
 @dataclass(frozen=True)
 class Measures:
     """What one iteration reports.
 
-    ``objective`` is Σ‖A_k‖_{2,1} plus g3; ``primal`` is ‖(A-C-S1, B-C-S2, Y-ΣC-S3)‖/‖C‖; ``dual`` is ‖C⁺-C‖/‖C⁺‖;
+    ``objective`` is Σ‖A_k‖_{2,1}, plus the squared misfit of the Lasso form;
+    ``primal`` is ‖(A-C-S1, B-C-S2, Y-ΣC-S3)‖/‖C‖; ``dual`` is ‖C⁺-C‖/‖C⁺‖;
     ``error`` is the relative data error of the codes u_k·A_k over the observed entries.
     """
 

@@ -16,8 +16,8 @@ COLUMNS = ("objective", "primal", "dual", "error", "rho", "seconds")
 class History(Mapping[str, NDArray[np.float64]]):
     """Per-iteration measures of a run, by name.
 
-    ``objective`` (Σ‖A_k‖ plus the misfit term, if any), ``primal`` and ``dual`` (relative residuals), ``error``
-    (relative data error of the codes before their polish), ``rho`` and ``seconds`` (since the start of the run).
+    ``objective`` (Σ‖A_k‖, plus the squared misfit of the Lasso form), ``primal`` and ``dual`` (relative residuals),
+    ``error`` (relative data error of the codes before their polish), ``rho`` and ``seconds`` (since the start).
 
     Examples
     --------

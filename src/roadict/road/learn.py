@@ -18,6 +18,8 @@ Start = tuple[Array, Array]
 
 USUAL_TOL = 1e-4
 """Tolerance that decides what the polish may drop where the user set none."""
+MOST_NEGLIGIBLE = 1e-2
+"""Largest share of a sample that the polish drops, however rough the run."""
 
 
 @dataclass(frozen=True)
@@ -56,30 +58,36 @@ def learn(
     for start in starts:
         line = ProgressLine(every_iteration=verbose > 1) if verbose else None
         callbacks = tuple(call for call in (line, callback) if call is not None)
-        run = make_engine(engine, plan.problem, *start, n_jobs)
-        try:
-            outcome = solve(
-                run, max_iter=max_iter, tol=tol, error_bound=plan.bound, unit=plan.unit, callbacks=callbacks
-            )
-        finally:
-            run.close()
-        dictionary, codes = start if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
-        del run  # frees the state before the next one is made
-        with np.errstate(over="ignore", invalid="ignore"):  # a start that made the run overflow may do so here too
+        with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
+            run = make_engine(engine, plan.problem, *start, n_jobs)
+            try:
+                outcome = solve(
+                    run, max_iter=max_iter, tol=tol, error_bound=plan.bound, unit=plan.unit, callbacks=callbacks
+                )
+            finally:
+                run.close()
+            dictionary, codes = start if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
+            del run  # frees the state before the next one is made
             fits.append(_finish(plan, outcome, dictionary, codes, tol, n_jobs))
         if line is not None:
             line.close(summary(fits[-1]))
-    allowed = math.inf if plan.bound is None else plan.bound + ERROR_SLACK * tol
-    return min(fits, key=lambda fit: (fit.error > allowed, fit.objective))
+    allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
+    return min(fits, key=lambda fit: (fit.outcome.stop_reason == "non-finite", fit.error > allowed, fit.objective))
+
+
+def error_slack(tol: float) -> float:
+    """Relative data error above the bound that a fit may have."""
+    return ERROR_SLACK * (tol or USUAL_TOL)
 
 
 def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
     """Polish, measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
     data, observed = plan.problem.data, plan.problem.observed
-    negligible = ERROR_SLACK / 2 * (tol or USUAL_TOL)
+    raw_error = relative_error(data, observed, raw, dictionary)
+    negligible = min(max(error_slack(tol), raw_error - (plan.bound or 0.0)) / 2, MOST_NEGLIGIBLE)
     codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
-    error, raw_error = (relative_error(data, observed, c, dictionary) for c in (codes, raw))
-    if plan.bound is not None and error > max(raw_error, plan.bound + ERROR_SLACK * tol):
+    error = relative_error(data, observed, codes, dictionary)
+    if plan.bound is not None and error > max(raw_error, plan.bound + error_slack(tol)):
         codes, error = raw, raw_error
     misfit = error * float(np.linalg.norm(data))
     objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)

@@ -13,7 +13,7 @@ PAPER_BETAS = (200.0, 300.0, 250.0)
 PAPER_MARGIN = 10.0
 """ρ_i - β_i in the paper's iADMM."""
 RHO_PER_RATIO = 5.0
-"""ρ at PAPER_NORM per unit of n_components / n_features: 2 to 3 times the value below which runs never settle."""
+"""ρ at PAPER_NORM per unit of n_components / n_features: about twice the value below which runs never settle."""
 ALPHA = 0.1
 """Lasso weight, relative to the root-mean-square norm of the samples."""
 

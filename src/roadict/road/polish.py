@@ -42,12 +42,17 @@ def _solve_positive(matrix, target):  # type: ignore[no-untyped-def]
 
 @kernel
 def _refit(atoms, sample, codes, alpha):  # type: ignore[no-untyped-def]
-    """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes; of several minima, the one nearest the old."""
+    """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes.
+
+    More atoms than entries fit exactly: the fit nearest the old codes is taken, or for alpha > 0 the old codes.
+    """
     size, n_features = atoms.shape
     if size <= n_features:
         target = atoms @ sample - alpha * np.sign(codes)
         _solve_positive(atoms @ atoms.T, target)
         return target
+    if alpha > 0:
+        return codes
     correction = sample - codes @ atoms
     _solve_positive(atoms.T @ atoms, correction)
     return codes + atoms @ correction

@@ -20,7 +20,7 @@ ERROR_SLACK = 10
 
 
 class Snapshot:
-    """Read-only view of a run, given to callbacks after every iteration.
+    """Read-only view of a run, given to callbacks after every iteration; copy from it what should outlast the call.
 
     Attributes
     ----------
@@ -34,7 +34,9 @@ class Snapshot:
         self._unit = unit
         self.iteration = iteration
         self.max_iter = max_iter
-        self.objective, self.primal, self.dual, self.error, self.rho, self.seconds = (row[c] for c in COLUMNS)
+        self.objective, self.error = row["objective"], row["error"]
+        self.primal, self.dual = row["primal"], row["dual"]
+        self.rho, self.seconds = row["rho"], row["seconds"]
 
     @property
     def dictionary(self) -> Array:
@@ -87,7 +89,7 @@ def solve(
     unit : float
         The user's data over the engine's; objective, rho and codes are reported in the user's units.
     callbacks : tuple of callables
-        Each sees a Snapshot after every iteration; one that returns True ends the run.
+        Each sees a Snapshot after every iteration; one that returns True (of Python or NumPy) ends the run.
     """
     columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
     started = time.perf_counter()
@@ -104,11 +106,11 @@ def solve(
         if not measures.finite:
             reason = "non-finite"
             break
-        stopped = [call(Snapshot(engine, unit, iteration, max_iter, row)) is True for call in callbacks]
+        answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
         if tol > 0 and has_converged(measures, tol, error_bound):
             reason = "converged"
             break
-        if any(stopped):
+        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
             reason = "callback"
             break
     return Outcome(History(columns), reason)

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.linalg import unit_rows
+
 Array = NDArray[np.floating]
 
 RIDGE = 0.1
@@ -48,20 +50,6 @@ def draw_samples(data: Array, n_components: int, rng: np.random.Generator) -> Ar
     chosen = rng.permutation(usable)[:n_components]
     random = rng.standard_normal((n_components - len(chosen), data.shape[1]))
     return unit_rows(np.concatenate([data[chosen], random]))[0]
-
-
-def unit_rows(matrix: Array) -> tuple[Array, Array]:
-    """Rows of unit norm, and the norms; rows are not zero, but as small or large as numbers get.
-
-    Examples
-    --------
-    >>> unit_rows(np.array([[3e-200, 4e-200]]))
-    (array([[0.6, 0.8]]), array([5.e-200]))
-    """
-    largest = np.abs(matrix).max(axis=1, keepdims=True).astype(np.float64)
-    scaled = matrix / largest
-    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return scaled / lengths, (largest * lengths)[:, 0]
 
 
 def ridge_regression(inputs: Array, targets: Array) -> Array:

@@ -120,7 +120,7 @@ class FusedEngine:
         n_real = min(self.width, self.n_atoms - bundle * self.width)
         total = np.empty(self._grams.shape[2:], np.float64)
         passes.sum_bundle(self._grams, bundle, total)
-        total[:, :, n_real:] = 0
+        total[:, :, n_real:] = 0  # padding: its D is zero, but F was added to it
         atoms = self._atoms[bundle].astype(np.float64)
         lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
         self._atoms[bundle] = atoms

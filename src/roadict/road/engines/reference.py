@@ -86,7 +86,7 @@ class ReferenceEngine:
         )
 
     def lagrangian(self) -> float:
-        """Evaluate the augmented Lagrangian (eq. Augmented-Lagrangian-DifRho), which falls at every iteration."""
+        """Evaluate the augmented Lagrangian (eq. Augmented-Lagrangian-DifRho); the inexact form's falls."""
         C, betas = self.consensus, self.problem.formulation.betas
         gaps = [self.sparse - C, self.rank_one - C, self.problem.data - C.sum(axis=0)]
         value = float(np.linalg.norm(self.sparse, axis=2).sum())

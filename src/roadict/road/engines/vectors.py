@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding, ir
 from numba import types
+from numba.core import errors
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 VECTOR_BYTES = 64 if binding.get_host_cpu_features().get("avx512f", False) else 32
@@ -47,6 +48,8 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    if array_type.layout != "C":
+        raise errors.TypingError(f"vectors lie in contiguous arrays, not in {array_type}")
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), Vector(array_type.dtype).ir.as_pointer())
 
