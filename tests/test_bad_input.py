@@ -688,3 +688,51 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
         model.set_params(rho=-1.0).fit(2 * X)
     np.testing.assert_array_equal(model.components_, atoms)
     assert np.isfinite(model.transform(X)).all()
+
+
+# ------------------------------------------------------------------ found by a newcomer
+
+
+def test_masked_arrays_are_missing_entries_or_refused():
+    masked = np.ma.array(X, mask=np.random.default_rng(0).random(X.shape) < 0.1)
+    with pytest.raises(ValueError, match=r"masked array.*missing_values=np.nan"):
+        road().fit(masked)
+    marked = road(missing_values=np.nan).fit(masked)
+    assert np.array_equal(marked.components_, road(missing_values=np.nan).fit(masked.filled(np.nan)).components_)
+
+
+def test_all_zero_codes_are_no_start():
+    with pytest.raises(ValueError, match="code_init is all zero"):
+        road(code_init=np.zeros((len(X), K))).fit(X)
+
+
+def test_doubtful_bound_with_missing_entries_warns():
+    with pytest.warns(UserWarning, match=r"epsilon=0.01 is below .* estimate"):
+        road(2, epsilon=0.01, missing_values=np.nan).fit(MISSING)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("history_primal", np.zeros(3)),
+        ("history_objective", np.float64(1.0)),
+        ("transform_alpha_", np.float64(np.nan)),
+        ("stop_reason_", np.array("tired")),
+        ("codes_", np.zeros((5, 3))),
+        ("components_", np.zeros(4)),
+        ("n_features_in_", np.int64(99)),
+    ],
+)
+def test_models_edited_by_hand_are_refused(tmp_path, name, value):
+    road().fit(X).save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "edited.npz", **(arrays | {name: value}))
+    with pytest.raises(ValueError, match="not a whole ROAD model"):
+        load(tmp_path / "edited.npz")
+
+
+def test_wide_data_takes_the_engine_that_suits_it():
+    wide = np.random.default_rng(0).standard_normal((3, 200))
+    auto, reference = (road(4, engine=engine).fit(wide) for engine in ("auto", "reference"))
+    assert np.array_equal(auto.components_, reference.components_)

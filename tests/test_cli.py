@@ -305,7 +305,7 @@ LEARN = ("-k", "8", "-o", "out.npz", "--max-iter", "5")
         (("learn", "cut.npy", *LEARN), "cut.npy is damaged or cut short"),
         (("learn", "data.json", *LEARN), "data.json has the extension '.json'"),
         (("learn", "data.npz", *LEARN, "--key", "nope"), "has no array 'nope'"),
-        (("learn", "data.npy", "-o", "missing/out.npz"), "output folder missing does not exist"),
+        (("learn", "data.npy", "-o", "missing/out.npz"), "missing does not exist"),
         (("learn", "data.npz", "-o", "data.npz"), "output data.npz is also an input"),
         (("learn", "data.npz", "-o", "link.npz"), "output link.npz is also an input"),
         (("learn", "data.npy", "-o", "folder.npz"), "output folder.npz is a folder"),
@@ -348,7 +348,7 @@ LEARN = ("-k", "8", "-o", "out.npz", "--max-iter", "5")
         (("show", "data.npz", "-o", "atoms.png"), "not a roadict model"),
         (("show", "model.npz", "-o", "atoms.gif"), "must end in .png or .pdf or .svg"),
         (("show", "model.npz", "-o", "folder.png"), "folder.png is a folder"),
-        (("show", "model.npz", "-o", "missing/atoms.png"), "output folder missing does not exist"),
+        (("show", "model.npz", "-o", "missing/atoms.png"), "missing does not exist"),
         (("demo", "--out", "data.npy"), "data.npy"),
         (("demo", "--out", "demo", "--seed", "-1"), "-1"),
     ],
@@ -575,3 +575,10 @@ def test_a_terminal_shows_iterations_and_a_pipe_stays_plain(folder):
     assert "objective" in text
     assert_plain(out)
     assert out.endswith("model: out.npz\n")
+
+
+def test_outputs_that_cannot_become_files_are_refused_before_the_work(roadict, folder):
+    os.mkfifo("pipe.npz")
+    Path("dangling.npz").symlink_to("nowhere/model.npz")
+    for name, reason in (("pipe.npz", "is a pipe"), ("dangling.npz", "does not exist")):
+        assert_refused(roadict("learn", "data.npy", "-k", 8, "-o", name), reason)

@@ -67,13 +67,25 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def unmasked(X: Any, missing: bool) -> Any:
+    """Turn a NumPy masked array into one with NaN where it is masked; refuse it where NaN is not welcome."""
+    if not isinstance(X, np.ma.MaskedArray) or not np.ma.is_masked(X):
+        return X
+    if not missing:
+        raise ValueError("X is a masked array; pass missing_values=np.nan if the mask marks entries not observed")
+    return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+
+
 def observed_only(X: Any) -> None:
     """Refuse NaN with the remedy that fits; other bad input is left to later checks."""
-    array = X if isinstance(X, np.ndarray) else None
-    if array is None or array.ndim != 2 or array.dtype.kind != "f":
+    if hasattr(X, "isna"):
+        nan = np.asarray(X.isna())
+    elif isinstance(X, np.ndarray) and X.dtype.kind == "f":
+        nan = np.isnan(X)
+    else:
         return
-    rows, columns = np.nonzero(np.isnan(array))
-    if len(rows):
+    if nan.ndim == 2 and nan.any():
+        rows, columns = np.nonzero(nan)
         raise ValueError(
             f"Input X contains NaN in {plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]}); "
             "pass missing_values=np.nan (--missing on the command line) if NaN marks entries that were not observed"

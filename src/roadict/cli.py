@@ -165,7 +165,7 @@ def show(
     from roadict.plotting import atoms_figure, save_figure
 
     model = load(model_file)
-    title = f"{model_file.name}: {len(model.components_)} atoms of {model.n_features_in_} features"
+    title = f"{len(model.components_)} atoms of {model.n_features_in_} features"
     save_figure(atoms_figure(model.components_, title, model.atom_usage_), output)
     if not quiet:
         typer.echo(f"atoms: {output}")
@@ -184,7 +184,10 @@ def demo(
     from roadict.synthetic import planted
 
     truth = planted(400, 16, 32, sparsity=3, random_state=seed)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
     for name in ("model.npz", "atoms.png", "convergence.png"):
         _check_output(out / name, (".npz", ".png"))
     if not quiet:
@@ -254,11 +257,13 @@ def _showing_warnings() -> Iterator[None]:
 
 def _check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...] = ()) -> None:
     """Refuse, before any work, an output that cannot be written or would replace an input."""
-    folder = path.parent
+    folder = Path(os.path.realpath(path)).parent
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"output {path} must end in {' or '.join(suffixes)}")
     if path.is_dir():
         raise ValueError(f"output {path} is a folder; name a file in it")
+    if path.is_fifo() or path.is_socket():
+        raise ValueError(f"output {path} is a pipe; name a file")
     if not folder.is_dir():
         raise ValueError(f"output folder {folder} does not exist; make it first")
     if not os.access(path if path.exists() else folder, os.W_OK):

@@ -67,7 +67,8 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     missing_values : None or np.nan, default=None
         np.nan: NaN marks an entry that was not observed. None: NaN is an error.
     engine : {"auto", "numba", "reference"}, default="auto"
-        "numba": compiled, fast. "reference": the paper's equations, literally; for checking. "auto": "numba".
+        "numba": compiled, fast. "reference": the paper's equations, literally; for checking. "auto": "numba", but
+        "reference" for data with more than twice as many features as samples.
     transform_algorithm : {"lasso", "omp", "threshold"}, default="lasso"
         How ``transform`` codes.
     transform_alpha : float, default=None
@@ -308,8 +309,9 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.missing_values is not None and not _is_nan(self.missing_values):
             raise ValueError(f"missing_values={self.missing_values!r} must be None or np.nan")
         missing = self.missing_values is not None
+        X = checks.unmasked(X, missing)
         if not missing:
-            checks.observed_only(X.to_numpy() if hasattr(X, "to_numpy") else X)
+            checks.observed_only(X)
         data = validate_data(
             self,
             X,
@@ -356,6 +358,8 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dictionary = checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype)
         if self.code_init is not None:
             codes = checks.given_array("code_init", self.code_init, (len(data), n_components), data.dtype)
+            if not codes.any():
+                raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
             codes = codes / data.dtype.type(plan.unit)
         first, *others = streams(self.random_state, _START_KEY, self.n_init)
         return [

@@ -39,28 +39,25 @@ class ProgressLine:
         self._rewrite = self._stream.isatty() and not every_iteration
         self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
         self._last = time.perf_counter() if self._pause else 0.0
+        self._left = TimeLeft()
 
     def __call__(self, reading: Reading) -> None:
         """Write the line, if it is time to."""
+        left = self._left(reading.iteration, reading.max_iter)
         now = time.perf_counter()
         if now - self._last >= self._pause:
             self._last = now
-            self._stream.write(f"\r{describe(reading)}\x1b[K" if self._rewrite else f"{describe(reading)}\n")
+            text = (
+                f"iteration {reading.iteration}/{reading.max_iter}  objective {reading.objective:.6g}  "
+                f"primal {reading.primal:.1e}  dual {reading.dual:.1e}  {left}"
+            )
+            self._stream.write(f"\r{text}\x1b[K" if self._rewrite else f"{text}\n")
             self._stream.flush()
 
     def close(self, summary: str) -> None:
         """Write the last line."""
         self._stream.write(f"\r{summary}\x1b[K\n" if self._rewrite else f"{summary}\n")
         self._stream.flush()
-
-
-def describe(reading: Reading) -> str:
-    """Say where a run stands, in one line."""
-    left = reading.seconds / reading.iteration * (reading.max_iter - reading.iteration)
-    return (
-        f"iteration {reading.iteration}/{reading.max_iter}  objective {reading.objective:.6g}  "
-        f"primal {reading.primal:.1e}  dual {reading.dual:.1e}  at most {duration(left)} left"
-    )
 
 
 def duration(seconds: float) -> str:
@@ -77,23 +74,38 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+class TimeLeft:
+    """Rate and time left. The clock starts after the first step, in which kernels may be compiled."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, float] | None = None
+
+    def __call__(self, done: int, total: int) -> str:
+        """Say it in a few words, after ``done`` of at most ``total`` steps."""
+        now = time.perf_counter()
+        if self._first is None:
+            self._first = (done, now)
+        steps, seconds = done - self._first[0], now - self._first[1]
+        if steps == 0 or seconds == 0:
+            return "time left unknown"
+        return f"{steps / seconds:.3g}/s  at most {duration((total - done) * seconds / steps)} left"
+
+
 class PlainProgress:
     """Steps done, the rate and the time left as plain lines on standard error, one every few seconds."""
 
     def __init__(self, verb: str) -> None:
         self._verb = verb
-        self._started = self._last = time.perf_counter()
+        self._last = time.perf_counter()
+        self._left = TimeLeft()
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Write a line, if it is time to."""
+        left = self._left(done, total)
         now = time.perf_counter()
         if now - self._last >= PAUSE:
             self._last = now
-            rate = done / (now - self._started)
-            left = duration((total - done) / rate)
-            print(
-                f"{self._verb} {done}/{total}  {rate:.3g}/s  at most {left} left  {text}", file=sys.stderr, flush=True
-            )
+            print(f"{self._verb} {done}/{total}  {left}  {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -105,11 +117,9 @@ def bar_on_terminal(verb: str) -> Iterator[Callable[[int, int, str], None]]:
     columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
-        started = time.perf_counter()
+        left = TimeLeft()
 
         def advance(done: int, total: int, text: str) -> None:
-            rate = done / (time.perf_counter() - started)
-            left = duration((total - done) / rate)
-            bar.update(task, completed=done, total=total, text=f"{rate:.3g}/s  at most {left} left  {text}")
+            bar.update(task, completed=done, total=total, text=f"{left(done, total)}  {text}")
 
         yield advance

@@ -60,7 +60,9 @@ def _tell(caught: list[warnings.WarningMessage], n_samples: int) -> None:
     """Pass warnings on, those of single samples that were coded too roughly as one."""
     rough = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     if rough:
-        text = f"{rough} of {n_samples} samples were not coded to scikit-learn's tolerance; pass a larger alpha"
+        text = (
+            f"{rough} of {n_samples} samples were not coded to scikit-learn's tolerance; pass a larger transform_alpha"
+        )
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
     for text in {str(warning.message) for warning in caught if not issubclass(warning.category, ConvergenceWarning)}:
         warnings.warn(text, stacklevel=4)

@@ -261,30 +261,41 @@ class Terminal(io.StringIO):
 
 
 class Reading:
-    iteration, max_iter, objective, primal, dual, seconds = 50, 200, 12.5, 1e-2, 1e-3, 10.0
+    max_iter, objective, primal, dual = 200, 12.5, 1e-2, 1e-3
+
+    def __init__(self, iteration):
+        self.iteration = iteration
 
 
-def test_progress_line_tells_all_and_rewrites_itself_on_a_terminal():
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets."""
+    now = [100.0]
+    monkeypatch.setattr("roadict.progress.time.perf_counter", lambda: now[0])
+    return now
+
+
+def test_progress_line_tells_all_and_rewrites_itself_on_a_terminal(clock):
     stream = Terminal()
     line = ProgressLine(stream=stream)
-    line._last = -1e9
-    line(Reading)
-    line(Reading)
+    clock[0] += 60  # compilation
+    line(Reading(1))
+    clock[0] += 10
+    line(Reading(51))
+    line(Reading(51))
     line.close("done")
     text = stream.getvalue()
-    assert text.count("iteration 50/200") == 1, "not more often than people can read"
-    for piece in ("objective 12.5", "primal 1.0e-02", "dual 1.0e-03", "at most 30 s left"):
+    assert text.count("iteration 51/200") == 1, "not more often than people can read"
+    for piece in ("time left unknown", "objective 12.5", "primal 1.0e-02", "dual 1.0e-03", "5/s  at most 30 s left"):
         assert piece in text
     assert text.startswith("\r")
     assert text.endswith("done\x1b[K\n")
 
 
-def test_plain_progress_has_rate_and_time_left_and_no_control_characters(capsys):
+def test_plain_progress_has_rate_and_time_left_and_no_control_characters(clock, capsys):
     progress = PlainProgress("encoding")
-    progress(1, 100, "samples")
+    progress(1, 101, "samples")
     assert capsys.readouterr().err == "", "nothing within the first two seconds"
-    progress._started -= 10
-    progress._last -= 10
-    progress(50, 100, "samples")
-    text = capsys.readouterr().err
-    assert text.startswith("encoding 50/100  5/s  at most 10 s left  samples")
+    clock[0] += 10
+    progress(51, 101, "samples")
+    assert capsys.readouterr().err == "encoding 51/101  5/s  at most 10 s left  samples\n"

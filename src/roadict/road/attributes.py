@@ -1,16 +1,19 @@
 """What a fit leaves on an estimator, as plain arrays and back."""
 
-from typing import Any
+import math
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.road.history import COLUMNS, History
+from roadict.road.solve import StopReason
 
 Arrays = dict[str, NDArray[Any]]
 
 MATRICES = ("components_", "codes_", "atom_usage_")
 NUMBERS = ("objective_", "error_", "transform_alpha_", "epsilon_")
+OPTIONAL = ("epsilon_",)
 WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
 
 
@@ -33,13 +36,20 @@ def unpack(model: Any, arrays: Arrays) -> None:
     if model.codes_.ndim != 2 or model.codes_.shape[1] != n_components or model.atom_usage_.shape != (n_components,):
         raise ValueError("codes_ or atom_usage_ do not fit components_")
     for name in NUMBERS:
-        setattr(model, name, float(arrays[name]) if name in arrays or name != "epsilon_" else None)
+        setattr(model, name, float(arrays[name]) if name in arrays else None)
+        if name not in (*OPTIONAL, *arrays) or not math.isfinite(getattr(model, name) or 0.0):
+            raise ValueError(f"{name} must be a finite number")
     for name in WHOLE_NUMBERS:
         setattr(model, name, int(arrays[name]))
     if model.n_features_in_ != n_features:
         raise ValueError("n_features_in_ does not fit components_")
     model.stop_reason_ = str(arrays["stop_reason_"])
+    if model.stop_reason_ not in get_args(StopReason):
+        raise ValueError(f"stop_reason_ must be one of {', '.join(get_args(StopReason))}")
     model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
-    model.history_ = History({name: arrays[f"history_{name}"] for name in COLUMNS})
+    columns = {name: arrays[f"history_{name}"] for name in COLUMNS}
+    if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
+        raise ValueError("history_ does not fit n_iter_")
+    model.history_ = History(columns)
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)

@@ -77,9 +77,9 @@ def make_plan(
     unit = math.ldexp(1.0, exponent)
     data = np.ldexp(data, -exponent)
     norm = sample_norm(data, observed)
-    bound, weight = None, 0.0
+    bound, weight, doubt = None, 0.0, None
     if formulation == "constrained":
-        bound = _relative_bound(data, observed, n_components, epsilon)
+        bound, doubt = _relative_bound(data, observed, n_components, epsilon)
         form = forms.constrained(bound * float(np.linalg.norm(data)))
     elif formulation == "lasso":
         weight = penalty.auto_alpha(norm) if alpha is None else checks.real_number("alpha", alpha) / unit
@@ -90,7 +90,7 @@ def make_plan(
         form = forms.inexact(penalty.auto_betas(norm) if beta is None else _scaled("beta", beta, unit))
     ratio = n_components / data.shape[1]
     rhos, warning = _penalties(form, rho, penalty.auto_rho(norm, ratio, bound or 0.0), norm, unit)
-    return Plan(Problem(data, observed, form, rhos), unit, bound, weight, norm * unit, warning)
+    return Plan(Problem(data, observed, form, rhos), unit, bound, weight, norm * unit, warning or doubt)
 
 
 def sample_norm(data: Array, observed: Mask) -> float:
@@ -100,20 +100,22 @@ def sample_norm(data: Array, observed: Mask) -> float:
     return float(np.linalg.norm(data.astype(np.float64))) / math.sqrt(share * float(used.sum()))
 
 
-def _relative_bound(data: Array, observed: Mask, n_components: int, epsilon: float | str) -> float:
+def _relative_bound(data: Array, observed: Mask, n_components: int, epsilon: float | str) -> tuple[float, str | None]:
+    """The bound, and a warning where missing entries leave it in doubt whether it can be met."""
     if isinstance(epsilon, str):
         checks.one_of("epsilon", epsilon, ("auto",), "a number")
-        return auto_epsilon(smallest_error(data, observed, n_components))
+        return auto_epsilon(smallest_error(data, observed, n_components)), None
     bound = checks.real_number("epsilon", epsilon, zero=True)
     if bound >= 1:
         raise ValueError(f"epsilon={bound:g} must be below 1: codes that are all zero already reach 1")
-    floor = 0.0 if observed is not None else smallest_error(data, None, n_components)
-    if bound < floor:
-        raise ValueError(
-            f"epsilon={bound:g} is below {floor:.6g}, the smallest relative error that n_components={n_components} "
-            'atoms can reach on this data; pass epsilon="auto", a larger number or more components'
-        )
-    return bound
+    floor = smallest_error(data, observed, n_components)
+    if bound >= floor:
+        return bound, None
+    remedy = 'pass epsilon="auto", a larger number or more components'
+    reach = f"relative error that n_components={n_components} atoms can reach on this data"
+    if observed is not None:
+        return bound, f"epsilon={bound:g} is below {floor:.3g}, an estimate of the smallest {reach}; {remedy}"
+    raise ValueError(f"epsilon={bound:g} is below {floor:.6g}, the smallest {reach}; {remedy}")
 
 
 def _penalties(

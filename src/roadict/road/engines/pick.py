@@ -10,6 +10,8 @@ from roadict.road.formulation import Measures, Problem
 Array = NDArray[np.floating]
 
 ENGINES = ("auto", "reference", "numba")
+WIDE = 2
+"""Features per sample beyond which "auto" takes the reference engine."""
 
 
 class Engine(Protocol):
@@ -31,8 +33,13 @@ class Engine(Protocol):
 
 
 def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None) -> Engine:
-    """Start a run. "auto" is the Numba engine; engines are imported when they are asked for."""
-    if name == "reference":
+    """Start a run; engines are imported when they are asked for.
+
+    "auto" is the Numba engine, except for data much wider than long: its Gram matrices, n_features² numbers per atom,
+    would then be larger than the blocks, of which an SVD makes light work.
+    """
+    n_samples, n_features = problem.data.shape
+    if name == "reference" or (name == "auto" and n_features > WIDE * n_samples):
         from roadict.road.engines.reference import ReferenceEngine
 
         return ReferenceEngine(problem, dictionary, codes)
