@@ -19,7 +19,9 @@ Start = tuple[Array, Array]
 USUAL_TOL = 1e-4
 """Tolerance that decides what the polish may drop where the user set none."""
 MOST_NEGLIGIBLE = 1e-2
-"""Largest share of a sample that the polish drops, however rough the run."""
+"""Largest share of a sample, beyond the bound, that the polish drops, however rough the run."""
+POLISHES = 6
+"""Attempts at a polish, each dropping half as much as the one before."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,8 @@ def error_slack(tol: float) -> float:
 
 def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
     """Polish, measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
-    data, observed = plan.problem.data, plan.problem.observed
-    raw_error = relative_error(data, observed, raw, dictionary)
-    negligible = min(max(error_slack(tol), raw_error - (plan.bound or 0.0)) / 2, MOST_NEGLIGIBLE)
-    codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
-    error = relative_error(data, observed, codes, dictionary)
-    if plan.bound is not None and error > max(raw_error, plan.bound + error_slack(tol)):
-        codes, error = raw, raw_error
-    misfit = error * float(np.linalg.norm(data))
+    codes, error = _polish(plan, dictionary, raw, tol, n_jobs)
+    misfit = error * float(np.linalg.norm(plan.problem.data))
     objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)
     largest = np.abs(dictionary).argmax(axis=1)
     signs = np.where(dictionary[np.arange(len(dictionary)), largest] < 0, -1, 1).astype(dictionary.dtype)
@@ -100,6 +96,21 @@ def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: fl
         error,
         objective * plan.unit,
     )
+
+
+def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> tuple[Array, float]:
+    """Polished codes and their error: what is dropped is about what the bound leaves, as long as it is met."""
+    data, observed, bound = plan.problem.data, plan.problem.observed, plan.bound or 0.0
+    raw_error = relative_error(data, observed, raw, dictionary)
+    allowed = math.inf if plan.bound is None else max(raw_error, bound + error_slack(tol))
+    negligible = bound + min(max(error_slack(tol), raw_error - bound) / 2, MOST_NEGLIGIBLE)
+    for _ in range(POLISHES):
+        codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
+        error = relative_error(data, observed, codes, dictionary)
+        if error <= allowed:
+            return codes, error
+        negligible /= 2
+    return raw, raw_error
 
 
 def relative_error(data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array) -> float:
