@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 
+import joblib
 import numpy as np
 from results import table, write_section
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +17,20 @@ from roadict import ROAD
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
+# Defaults: features, atoms, samples, codes, SNR
+SIZES = [
+    (16, 32, 150, {"sparsity": 3}, None),
+    (16, 32, 200, {"sparsity": 3}, None),
+    (16, 32, 400, {"sparsity": 3}, None),
+    (24, 48, 300, {"sparsity": 3}, None),
+    (24, 48, 800, {"sparsity": 6}, None),
+    (32, 64, 800, {"sparsity": 6}, None),
+    (32, 64, 1200, {"sparsity": 6}, None),
+    (16, 32, 300, {"probability": 3 / 32}, None),
+    (24, 48, 1000, {"probability": 6 / 48}, None),
+    (16, 32, 400, {"sparsity": 3}, 30),
+    (16, 32, 400, {"sparsity": 3}, 20),
+]
 PAPER = {"rho": 10, "max_iter": 300, "tol": 0}
 PAPER_INEXACT = {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260), "tol": 0}
 TRUE_NOISE = object()
@@ -36,20 +51,56 @@ CASES = {
 
 def trial(seed, n_samples, snr_db, missing, parameters):
     truth = planted(n_samples, 16, 32, sparsity=3, snr_db=snr_db, random_state=seed)
-    data, settings = truth.data, dict(parameters)
+    data, chosen = truth.data, dict(parameters)
     if missing:
         seen = np.random.default_rng([seed, 1]).random(data.shape) >= missing
-        data, settings["missing_values"] = np.where(seen, data, np.nan), np.nan
-    if settings.get("epsilon") is TRUE_NOISE:
-        settings["epsilon"] = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data))
+        data, chosen["missing_values"] = np.where(seen, data, np.nan), np.nan
+    if chosen.get("epsilon") is TRUE_NOISE:
+        chosen["epsilon"] = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data))
     before = time.perf_counter()
-    model = ROAD(32, random_state=seed + 1_000_000, **settings).fit(data)
+    model = ROAD(32, random_state=seed + 1_000_000, **chosen).fit(data)
     seconds = time.perf_counter() - before
     optimal, greedy = (dictionary_error(model.components_, truth.dictionary, m) for m in ("optimal", "greedy"))
     return optimal, greedy, model.error_, (model.codes_ != 0).sum(axis=1).mean(), seconds
 
 
-def main(trials):
+def size_trial(seed, n_features, n_components, n_samples, codes, snr_db):
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    truth = planted(n_samples, n_features, n_components, **codes, snr_db=snr_db, random_state=seed)
+    noise = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data))
+    settings = {} if snr_db is None else {"epsilon": noise}
+    before = time.process_time()
+    model = ROAD(n_components, random_state=seed, n_jobs=1, **settings).fit(truth.data)
+    seconds = time.process_time() - before
+    return dictionary_error(model.components_, truth.dictionary), model.stop_reason_ == "converged", seconds
+
+
+def sizes(trials):
+    rows = []
+    for n_features, n_components, n_samples, codes, snr_db in SIZES:
+        problem = (n_features, n_components, n_samples, codes, snr_db)
+        results = joblib.Parallel(-1)(joblib.delayed(size_trial)(30_000 + i, *problem) for i in range(trials))
+        error, converged, seconds = np.array(results, float).T
+        kind = f"S = {codes['sparsity']}" if "sparsity" in codes else f"Bernoulli {codes['probability']:.3f}"
+        rows.append(
+            [
+                (n_features, n_components),
+                kind + ("" if snr_db is None else f", {snr_db} dB, epsilon = true noise"),
+                n_samples,
+                f"{(error < 1e-2).mean():.2f}",
+                f"{error.mean():.5f}",
+                f"{np.median(error):.5f}",
+                f"{converged.mean():.2f}",
+                f"{seconds.mean():.2f}",
+            ]
+        )
+        print(rows[-1], file=sys.stderr)
+    header = ["(M, K)", "codes", "N", "share below 1e-2", "mean error", "median error", "converged", "CPU seconds"]
+    body = f"`ROAD(n_components=K)`, {trials} trials each, optimal matching.\n\n" + table(header, rows)
+    write_section("Recovery with defaults", f"python benchmarks/recovery.py sizes --trials {trials}", body)
+
+
+def settings(trials):
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = []
     for name, (n_samples, snr_db, missing, parameters) in CASES.items():
@@ -72,11 +123,13 @@ def main(trials):
     header = ["setting", "N", "mean error", "median error", "mean, greedy matching", "share below 1e-2"]
     header += ["data error", "nonzeros per sample", "seconds"]
     body = f"{trials} trials each; errors by optimal matching unless said otherwise.\n\n" + table(header, rows)
-    command = f"python benchmarks/recovery.py --trials {trials}"
+    command = f"python benchmarks/recovery.py settings --trials {trials}"
     write_section("Recovery at (M, K, S) = (16, 32, 3)", command, body)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["settings", "sizes"])
     parser.add_argument("--trials", type=int, default=20)
-    main(parser.parse_args().trials)
+    arguments = parser.parse_args()
+    {"settings": settings, "sizes": sizes}[arguments.what](arguments.trials)

@@ -59,7 +59,7 @@ def test_attributes_mean_what_they_say(model, truth):
     assert model.history_["dual"][-1] <= model.tol
     assert model.n_features_in_ == 16
     assert model.epsilon_ == 0
-    assert model.history_["rho"][0] == pytest.approx(model.rho_)
+    assert model.history_["rho"][-1] == pytest.approx(model.rho_)
 
 
 def test_codes_are_sparse_and_as_small_as_the_planted_ones(model, truth):
@@ -280,7 +280,7 @@ def test_several_starts_keep_the_smallest_objective(small):
     from roadict.road.start import starting_point
     from roadict.seeds import streams
 
-    parameters = {"max_iter": 400, "tol": 0, "epsilon": 0.1}
+    parameters = {"max_iter": 400, "tol": 0, "epsilon": 0.1, "rho": 12.0}
     best = quick(n_init=4, **parameters).fit(small)
     singles = []
     for rng in streams(0, 1, 4):
@@ -290,6 +290,28 @@ def test_several_starts_keep_the_smallest_objective(small):
     assert len(allowed) > 1
     assert best.objective_ == pytest.approx(min(allowed), rel=1e-3)
     assert max(allowed) > 1.005 * min(allowed), "the starts differ"
+
+
+def test_starts_go_on_until_two_agree():
+    truth = planted(200, 16, 32, sparsity=3, random_state=12)
+    begun = []
+    model = ROAD(32, random_state=0, callback=lambda view: begun.append(1) if view.iteration == 1 else None)
+    model.fit(truth.data)
+    assert 2 <= len(begun) <= 6
+    assert dictionary_error(model.components_, truth.dictionary) < 1e-2
+    assert model.history_["rho"][0] < model.history_["rho"][-1] == model.rho_
+
+
+def test_a_given_start_or_a_numeric_rho_runs_once_and_is_not_annealed(small):
+    for parameters in ({"dict_init": np.eye(12, 8) + 0.1}, {"rho": 10.0}):
+        begun = []
+
+        def count(view, begun=begun):
+            begun.append(view.iteration)
+
+        model = quick(callback=count, **parameters).fit(small)
+        assert len(set(model.history_["rho"])) == 1
+        assert begun.count(1) == 1
 
 
 # ------------------------------------------------------------------ stopping, telling
@@ -321,7 +343,7 @@ def test_callback_sees_the_run_and_can_stop_it(small):
     assert model.stop_reason_ == "callback"
     assert [row[0] for row in seen] == [1, 2, 3, 4, 5, 6]
     np.testing.assert_allclose([row[1] for row in seen], model.history_["objective"])
-    assert seen[-1][3] == pytest.approx(model.rho_)
+    np.testing.assert_allclose([row[3] for row in seen], model.history_["rho"])
 
 
 def test_callback_that_returns_something_truthy_but_not_true_does_not_stop(small):

@@ -79,7 +79,7 @@ def learn(
     rho: Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")] = "auto",
     max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 2000,
     tol: Annotated[float, typer.Option(help="Bound on the relative residuals; 0: run all iterations.")] = 1e-4,
-    n_init: Annotated[int, typer.Option(help="Number of starts; the best is kept.")] = 1,
+    n_init: Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")] = None,
     missing: Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")] = False,
     engine: Annotated[str, typer.Option(help="auto, numba or reference.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,

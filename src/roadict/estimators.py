@@ -4,6 +4,7 @@ import math
 import numbers
 import os
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,8 @@ from roadict.seeds import RandomStateLike, streams
 from roadict.sparse_coding import ALGORITHMS, encode
 
 Array = NDArray[np.floating]
+STARTS = 6
+"""Largest number of starts of an annealed run."""
 _START_KEY = 1
 
 
@@ -52,14 +55,17 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         For "inexact": the ridge weights β1, β2, β3. None: the paper's 200, 300, 250, rescaled to the data.
     rho : float, three floats or "auto", default="auto"
         Penalty of the ADMM, the paper's ρ; three only for "inexact", where each must exceed its β. "auto": follows
-        the scale of the data and n_components / n_features.
+        the scale of the data and n_components / n_features; raised along the run, which finds better dictionaries,
+        where n_components is between one and three times the (observed) features and no start is given.
     max_iter : int, default=2000
         Largest number of iterations.
     tol : float, default=1e-4
         Bound on the relative primal and dual residuals; the data error must be within 10 tol of its bound as well.
         0: run all iterations.
-    n_init : int, default=1
-        Number of starts; of those within the bound on the error, the one with the smallest objective is kept.
+    n_init : int, default=None
+        Largest number of starts; of those within the bound on the error, the one with the smallest objective is kept,
+        and once two agree in it the others are left out. None: 6 for rho="auto" of the exact forms with a schedule
+        (n_components between one and three times n_features), else 1.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).
     code_init : array of shape (n_samples, n_components), default=None
@@ -102,7 +108,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     error_ : float
         Relative data error of codes_ over the observed entries.
     rho_ : float or three floats
-        Penalty used.
+        Penalty used; the last one where it was raised along the run.
     epsilon_ : float or None
         Bound on the relative error that was used ("constrained").
     atom_usage_ : array of shape (n_components,)
@@ -139,7 +145,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rho: float | Triple | str = "auto",
         max_iter: int = 2000,
         tol: float = 1e-4,
-        n_init: int = 1,
+        n_init: int | None = None,
         dict_init: ArrayLike | None = None,
         code_init: ArrayLike | None = None,
         missing_values: float | None = None,
@@ -202,6 +208,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             alpha=self.alpha,
             beta=self.beta,
             rho=self.rho,
+            anneal=self.dict_init is None and self.code_init is None,
         )
         if plan.warning is not None:
             warnings.warn(plan.warning, stacklevel=2)
@@ -327,9 +334,8 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
         checks.one_of("transform_algorithm", self.transform_algorithm, ALGORITHMS)
-        for name in ("max_iter", "n_init"):
-            checks.whole_number(name, getattr(self, name))
-        for name in ("n_components", "transform_n_nonzero_coefs"):
+        checks.whole_number("max_iter", self.max_iter)
+        for name in ("n_components", "n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
                 checks.whole_number(name, getattr(self, name))
         checks.real_number("tol", self.tol, zero=True)
@@ -350,7 +356,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={self.checkpoint!r} is not supported in this version; leave it at None")
 
-    def _starts(self, plan: Plan, n_components: int) -> list[tuple[Array, Array]]:
+    def _starts(self, plan: Plan, n_components: int) -> Iterator[tuple[Array, Array]]:
         data = plan.problem.data
         dictionary = codes = None
         if self.dict_init is not None:
@@ -361,11 +367,11 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if not codes.any():
                 raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
             codes = codes / data.dtype.type(plan.unit)
-        first, *others = streams(self.random_state, _START_KEY, self.n_init)
-        return [
-            starting_point(data, n_components, dictionary, codes, first),
-            *(starting_point(data, n_components, None, None, rng) for rng in others),
-        ]
+        several = 1 if plan.schedule is None else STARTS
+        first, *others = streams(self.random_state, _START_KEY, several if self.n_init is None else self.n_init)
+        yield starting_point(data, n_components, dictionary, codes, first)
+        for rng in others:
+            yield starting_point(data, n_components, None, None, rng)
 
     def _keep(self, fit: Fit, plan: Plan) -> None:
         self.components_, self.codes_ = fit.dictionary, fit.codes
@@ -373,7 +379,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
         self.n_iter_ = len(self.history_["objective"])
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
-        self.rho_ = rhos[0] if len(set(rhos)) == 1 else rhos
+        self.rho_ = float(self.history_["rho"][-1]) if len(set(rhos)) == 1 else rhos
         self.epsilon_ = plan.bound
         used = fit.codes != 0
         self.atom_usage_ = used.mean(axis=0)

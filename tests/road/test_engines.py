@@ -53,6 +53,34 @@ def test_engines_agree_over_50_iterations(make_problem, form, shape, missing):
     fused.close()
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("form", ["exact", "ball", "lasso"])
+def test_engines_agree_while_rho_rises(make_problem, form, missing):
+    """The multipliers are kept divided by ρ, and must be rescaled when it changes."""
+    problem, dictionary, codes = make_problem(form, (12, 20, 200), missing, rho=6.0)
+    reference, fused = ReferenceEngine(problem, dictionary, codes), FusedEngine(problem, dictionary, codes, 2)
+    for iteration in range(1, 41):
+        following = 6.0 * 1.1 ** (iteration // 5) if iteration % 5 == 0 else None
+        expected, measured = reference.step(following), fused.step(following)
+        for name, value in vars(expected).items():
+            assert vars(measured)[name] == pytest.approx(value, rel=1e-9, abs=1e-9), name
+    assert fused.rhos == reference.rhos == (6.0 * 1.1**8,) * 3
+    assert relative(reference.codes() @ reference.dictionary(), fused.codes() @ fused.dictionary()) < 1e-9
+    fused.close()
+
+
+def test_a_change_of_rho_leaves_a_fixed_point_alone(make_problem):
+    """At a solution the unscaled multipliers ρU are what they are, whatever ρ."""
+    problem, dictionary, codes = make_problem("exact", (16, 16, 200), rho=6.0)
+    engine = FusedEngine(problem, dictionary, codes)
+    for _ in range(3000):
+        measures = engine.step()
+    assert measures.primal < 1e-8
+    engine.step(12.0)
+    assert engine.step().primal < 1e-7
+    engine.close()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_float32_follows_float64(make_problem, form):
     results = []

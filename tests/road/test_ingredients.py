@@ -8,6 +8,7 @@ import pytest
 from roadict.progress import PlainProgress, ProgressLine
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.formulation import Formulation, Measures, check_penalties, constrained, inexact, lasso
+from roadict.road.penalty import Schedule
 from roadict.road.plan import make_plan
 from roadict.road.polish import polish_codes
 from roadict.road.solve import has_converged, solve
@@ -142,6 +143,7 @@ def test_floor_with_missing_entries_is_reachable():
 
 def plan(X, n_components=8, **changes):
     parameters = {"formulation": "constrained", "epsilon": "auto", "alpha": None, "beta": None, "rho": "auto"}
+    parameters["anneal"] = True
     return make_plan(X, None, n_components, **(parameters | changes))
 
 
@@ -188,13 +190,14 @@ def test_shares_of_the_slacks():
 class Scripted:
     """An engine that reports what it is told."""
 
-    class problem:  # noqa: N801
-        rhos = (7.0, 7.0, 7.0)
+    rhos = (7.0, 7.0, 7.0)
 
     def __init__(self, rows):
         self.rows = iter(rows)
 
-    def step(self):
+    def step(self, following=None):
+        if following is not None:
+            self.rhos = (following,) * 3
         return Measures(*next(self.rows))
 
     def dictionary(self):
@@ -232,6 +235,23 @@ def test_stop_reasons(rows, tol, reason, count):
     assert len(outcome.history["objective"]) == count
     assert outcome.history["rho"][0] == 3.5
     assert outcome.history["objective"][0] == 2
+
+
+def test_a_schedule_is_followed_to_its_end():
+    schedule = Schedule(7.0, 28.0, 20)
+    outcome = solve(Scripted([(1, 0, 0, 0)] * 30), max_iter=30, tol=1e-4, error_bound=0.0, schedule=schedule)
+    assert outcome.stop_reason == "converged"
+    assert outcome.history["rho"].tolist() == [7.0] * 10 + [14.0] * 10, "no run ends before its schedule"
+
+
+def test_annealing_is_for_moderate_ratios_and_forgettable_starts():
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    assert plan(X, 8).schedule.last == pytest.approx(10 * plan(X, 8).schedule.first)
+    assert plan(X, 8).problem.rhos[0] == plan(X, 8).schedule.first
+    for changes in ({"n_components": 4}, {"n_components": 16}, {"anneal": False}, {"rho": 3.0}):
+        assert plan(X, **changes).schedule is None
+    assert plan(X, 8, formulation="inexact").schedule is None
+    assert plan(X, 8, formulation="lasso").schedule is not None
 
 
 def test_callbacks_all_run_before_one_ends_the_run():

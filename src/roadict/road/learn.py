@@ -1,12 +1,13 @@
 """A whole fit: starts, runs, polish, and the best of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine, duration
 from roadict.road.engines.pick import make_engine
 from roadict.road.plan import Plan
@@ -20,6 +21,10 @@ USUAL_TOL = 1e-4
 """Tolerance that decides what the polish may drop where the user set none."""
 MOST_NEGLIGIBLE = 1e-2
 """Largest share of a sample, beyond the bound, that the polish drops, however rough the run."""
+SAME_OBJECTIVE = 1e-3
+"""Relative difference up to which two objectives count as the same."""
+SAME_ATOMS = 1e-3
+"""Distance of two dictionaries up to which they count as the same."""
 POLISHES = 6
 """Attempts at a polish, each dropping half as much as the one before."""
 
@@ -34,10 +39,15 @@ class Fit:
     error: float
     objective: float
 
+    @property
+    def minimised(self) -> float:
+        """What the run minimised, at its end: unlike the objective of polished codes it can be compared."""
+        return float(self.outcome.history["objective"][-1])
+
 
 def learn(
     plan: Plan,
-    starts: Sequence[Start],
+    starts: Iterable[Start],
     *,
     engine: str,
     max_iter: int,
@@ -46,12 +56,15 @@ def learn(
     verbose: int,
     n_jobs: int | None,
 ) -> Fit:
-    """Run ROAD from every start and keep the fit with the smallest objective among those within the bound.
+    """Run ROAD from one start after the other and keep the fit with the smallest objective within the bound.
+
+    Once the two best fits agree in their objective and their atoms, the other starts are left: wrong minima differ
+    from each other, the right one is found again. A run that a callback ended is the last one.
 
     Parameters
     ----------
     plan : Plan
-    starts : sequence of (dictionary, codes)
+    starts : iterable of (dictionary, codes)
         In the engine's units.
     engine, max_iter, tol, callback, verbose, n_jobs
         As for ``ROAD``.
@@ -64,7 +77,13 @@ def learn(
             run = make_engine(engine, plan.problem, *start, n_jobs)
             try:
                 outcome = solve(
-                    run, max_iter=max_iter, tol=tol, error_bound=plan.bound, unit=plan.unit, callbacks=callbacks
+                    run,
+                    max_iter=max_iter,
+                    tol=tol,
+                    error_bound=plan.bound,
+                    schedule=plan.schedule,
+                    unit=plan.unit,
+                    callbacks=callbacks,
                 )
             finally:
                 run.close()
@@ -73,8 +92,25 @@ def learn(
             fits.append(_finish(plan, outcome, dictionary, codes, tol, n_jobs))
         if line is not None:
             line.close(summary(fits[-1]))
+        if fits[-1].outcome.stop_reason == "callback" or _agree(fits, plan, tol):
+            break
+    return _ranked(fits, plan, tol)[0]
+
+
+def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
+    """The best first: finite, within the bound, smallest objective."""
     allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
-    return min(fits, key=lambda fit: (fit.outcome.stop_reason == "non-finite", fit.error > allowed, fit.objective))
+    return sorted(fits, key=lambda fit: (fit.outcome.stop_reason == "non-finite", fit.error > allowed, fit.minimised))
+
+
+def _agree(fits: list[Fit], plan: Plan, tol: float) -> bool:
+    """Whether the two best fits found the same atoms; wrong minima differ in theirs."""
+    if len(fits) < 2:
+        return False
+    best, second = _ranked(fits, plan, tol)[:2]
+    if second.minimised > (1 + SAME_OBJECTIVE) * best.minimised:
+        return False
+    return dictionary_error(second.dictionary, best.dictionary) < SAME_ATOMS
 
 
 def error_slack(tol: float) -> float:

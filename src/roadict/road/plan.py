@@ -11,6 +11,7 @@ from roadict.road import formulation as forms
 from roadict.road import penalty
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.formulation import Formulation, Problem, Triple, check_penalties
+from roadict.road.penalty import Schedule
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -27,6 +28,9 @@ class Plan:
     Attributes
     ----------
     problem : Problem
+        With the penalties of the first iteration.
+    schedule : Schedule or None
+        ρ along the run; None: it stays.
     unit : float
         The user's data over the engine's, a power of two: rescaling by it is exact, and engines see data of order
         one, whatever the user's units.
@@ -41,6 +45,7 @@ class Plan:
     """
 
     problem: Problem
+    schedule: Schedule | None
     unit: float
     bound: float | None
     alpha: float
@@ -58,6 +63,7 @@ def make_plan(
     alpha: float | None,
     beta: float | Triple | None,
     rho: float | Triple | str,
+    anneal: bool,
 ) -> Plan:
     """Resolve the parameters of ``ROAD`` of the same names; raises ValueError where they cannot be met.
 
@@ -67,6 +73,8 @@ def make_plan(
         Not all zero; unobserved entries hold zero.
     observed : bool array like data, or None
     n_components : int
+    anneal : bool
+        Whether an automatic ρ may rise along the run, which forgets the start.
     """
     largest, limit = float(np.abs(data).max()), float(np.finfo(data.dtype).max) / LARGEST_CODE
     if largest > limit:
@@ -90,7 +98,13 @@ def make_plan(
         form = forms.inexact(penalty.auto_betas(norm) if beta is None else _scaled("beta", beta, unit))
     ratio = n_components / data.shape[1]
     rhos, warning = _penalties(form, rho, penalty.auto_rho(norm, ratio, bound or 0.0), norm, unit)
-    return Plan(Problem(data, observed, form, rhos), unit, bound, weight, norm * unit, warning or doubt)
+    schedule = None
+    if isinstance(rho, str) and form.exact_consensus and anneal:
+        share = 1.0 if observed is None else float(observed.mean())
+        schedule = penalty.auto_schedule(norm, ratio, share, bound or 0.0)
+    if schedule is not None:
+        rhos = (schedule.first, schedule.first, schedule.first)
+    return Plan(Problem(data, observed, form, rhos), schedule, unit, bound, weight, norm * unit, warning or doubt)
 
 
 def sample_norm(data: Array, observed: Mask) -> float:

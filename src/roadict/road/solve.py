@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from roadict.road.engines.pick import Engine
 from roadict.road.formulation import Measures
 from roadict.road.history import COLUMNS, History
+from roadict.road.penalty import Schedule
 
 Array = NDArray[np.floating]
 StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
@@ -72,6 +73,7 @@ def solve(
     max_iter: int,
     tol: float,
     error_bound: float | None,
+    schedule: Schedule | None = None,
     unit: float = 1.0,
     callbacks: tuple[Callback, ...] = (),
 ) -> Outcome:
@@ -86,6 +88,8 @@ def solve(
         Bound on both relative residuals; 0: run all iterations.
     error_bound : float or None
         Relative data error that the formulation allows; None: it sets no bound.
+    schedule : Schedule or None
+        ρ along the run; a run ends before its schedule only by its callback. None: ρ stays.
     unit : float
         The user's data over the engine's; objective, rho and codes are reported in the user's units.
     callbacks : tuple of callables
@@ -95,10 +99,12 @@ def solve(
     started = time.perf_counter()
     reason: StopReason = "max_iter"
     for iteration in range(1, max_iter + 1):
-        measures = engine.step()
+        rho = engine.rhos[0]
+        following = rho if schedule is None else schedule(iteration)
+        measures = engine.step(None if following == rho else following)
         row = vars(measures) | {
             "objective": measures.objective * unit,
-            "rho": engine.problem.rhos[0] / unit,
+            "rho": rho / unit,
             "seconds": time.perf_counter() - started,
         }
         for name in COLUMNS:
@@ -107,7 +113,8 @@ def solve(
             reason = "non-finite"
             break
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
-        if tol > 0 and has_converged(measures, tol, error_bound):
+        settled = schedule is None or iteration >= schedule.length
+        if tol > 0 and settled and has_converged(measures, tol, error_bound):
             reason = "converged"
             break
         if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):

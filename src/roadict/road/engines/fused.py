@@ -49,6 +49,7 @@ class FusedEngine:
         dtype = problem.data.dtype
         n_samples, n_features = problem.data.shape
         self.problem = problem
+        self.rhos = problem.rhos
         self.n_atoms = len(dictionary)
         self.width = width_of(dtype)
         n_bundles = -(-self.n_atoms // self.width)
@@ -98,18 +99,37 @@ class FusedEngine:
             self.problem.data.dtype,
         )
 
-    def step(self) -> Measures:
-        """Carry out one iteration: rank-one directions from the Gram matrices, then a pass over the samples."""
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration: rank-one directions from the Gram matrices, then a pass over the samples.
+
+        ``following`` is the next iteration's ρ, if it differs; the pass leaves the multipliers scaled for it.
+        """
+        factor = 1.0 if following is None else self.rhos[0] / following
         if self._started:
             self._workers.run(self._update_atoms, len(self._bundle_groups))
         self._started = True
         share = self._misfit_share()
         task = self._exact_pass if self.problem.formulation.exact_consensus else self._inexact_pass
-        self._workers.run(partial(task, share=share), len(self._chunks))
-        return self._measure(share)
+        self._workers.run(partial(task, share=share, factor=factor), len(self._chunks))
+        measures = self._measure(share)
+        if following is not None:
+            self._change_rho(following)
+        return measures
+
+    def _change_rho(self, rho: float) -> None:
+        """Rescale what the pass has not: W = Y + tH stays, and Λ3 = (1 - t)H is divided like every multiplier."""
+        factor, share = self.rhos[0] / rho, self._misfit_share()
+        stretch = self._misfit.dtype.type(share + factor * (1 - share))
+        if self.problem.observed is None:
+            self._misfit *= stretch
+        else:
+            self._misfit[self.problem.observed] *= stretch
+        self._misfit_norm *= float(stretch)
+        self.rhos = (rho, rho, rho)
+        self._thresholds[: self.n_atoms] = 1 / rho
 
     def _misfit_share(self) -> float:
-        return self.problem.formulation.misfit_share(self._misfit_norm, self.problem.rhos[2])
+        return self.problem.formulation.misfit_share(self._misfit_norm, self.rhos[2])
 
     def _update_atoms(self, group: int) -> None:
         for bundle in self._bundle_groups[group]:
@@ -129,16 +149,17 @@ class FusedEngine:
         _, n_bundles, size, _, width = self._grams.shape
         return np.zeros((n_bundles, passes.BLOCK, size, width), self._grams.dtype)
 
-    def _exact_pass(self, chunk: int, share: float) -> None:
+    def _exact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
         self._grams[chunk] = 0
         passes.exact_chunk(
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
-            self._misfit.dtype.type(share), self.n_atoms, self._panel(), self._grams[chunk], self._sums[chunk],
+            self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms, self._panel(),
+            self._grams[chunk], self._sums[chunk],
         )  # fmt: skip
 
-    def _inexact_pass(self, chunk: int, share: float) -> None:
+    def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
         self._grams[chunk] = 0
         passes.inexact_chunk(

@@ -58,9 +58,10 @@ def _add_grams(panel, gram, count, state, following):  # type: ignore[no-untyped
 
 
 @kernel
-def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, work, means, rebuilt):  # type: ignore[no-untyped-def]
+def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, means, rebuilt):  # type: ignore[no-untyped-def]
     """A, B and Q of one sample: from D = (A + B - Q)/2 and Q to their successors, in place.
 
+    Q, a scaled multiplier, is left multiplied by ``factor``: the ρ of this iteration over that of the next.
     ``means`` and ``rebuilt`` (n_features, width) gain Σ_k (A+B)/2 and Σ_k u_k (u_k·A_k), by lane.
     Returns Σ‖A‖, Σ‖A-B‖²/2, Σ‖change of (A+B)/2‖² and Σ‖(A+B)/2‖².
     """
@@ -68,6 +69,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, work, means, rebu
     norms, rank_one, scale = work[0], work[1], work[2]
     zero = splat(mixed.dtype.type(0))
     half = splat(mixed.dtype.type(0.5))
+    rescale = splat(factor)
     for bundle in range(n_bundles):
         norm, inner, code = zero, zero, zero
         for m in range(n_features):
@@ -94,7 +96,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, work, means, rebu
             b = u * v
             new = half * (a + b)
             change = new - (d + half * q)
-            q = q + (b - a)
+            q = (q + (b - a)) * rescale
             store(gap, at, q)
             store(mixed, at, new - half * q)
             store(means, m * width, load(means, m * width) + new)
@@ -105,7 +107,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, work, means, rebu
 
 
 @kernel
-def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, rises, turns, sums):  # type: ignore[no-untyped-def]
+def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, factor, rises, turns, sums):  # type: ignore[no-untyped-def]
     """E, F and H of one sample to their successors, and what they add to the sums."""
     number = data.dtype.type
     inverse, many = number(1 / (n_atoms + 2)), number(n_atoms)
@@ -114,8 +116,8 @@ def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, rise
         new = (y + (2 * t - 1) * h - means[m] + many * e) * inverse
         rises[m] = new - e
         turns[m] = rises[m] - (shift[m] - e)
-        level[m] = new
-        shift[m] = new + rises[m]
+        level[m] = new * factor
+        shift[m] = new * factor + rises[m]
         misfit[m] = means[m] + many * rises[m] + (1 - t) * h - y
     gaps = moved = size = number(0)
     for m in range(len(data)):
@@ -145,7 +147,22 @@ def _add_squares(data, rebuilt, misfit, before, observed, sums):  # type: ignore
 
 @kernel
 def exact_chunk(  # type: ignore[no-untyped-def]
-    state, level, shift, mean, misfit, data, observed, codes, atoms, thresholds, share, n_atoms, panel, gram, sums
+    state,
+    level,
+    shift,
+    mean,
+    misfit,
+    data,
+    observed,
+    codes,
+    atoms,
+    thresholds,
+    share,
+    factor,
+    n_atoms,
+    panel,
+    gram,
+    sums,
 ):
     """One iteration of every form with S1 = S2 = 0, for the samples of a chunk.
 
@@ -168,7 +185,7 @@ def exact_chunk(  # type: ignore[no-untyped-def]
         for slot in range(count):
             n = start + slot
             objective, gaps, moved, size = _exact_sample(
-                state[n, 0], state[n, 1], shift[n], atoms, thresholds, codes[n], work, lanes[0], lanes[1]
+                state[n, 0], state[n, 1], shift[n], atoms, thresholds, codes[n], factor, work, lanes[0], lanes[1]
             )
             sums[OBJECTIVE] += objective
             sums[GAP] += gaps
@@ -178,7 +195,9 @@ def exact_chunk(  # type: ignore[no-untyped-def]
             _sum_lanes(lanes[1], rebuilt[slot])
             if observed.size > 0:
                 shares[:] = np.where(observed[n], share, data.dtype.type(1))
-            _update_level(level[n], shift[n], mean[n], means, misfit[n], data[n], shares, n_atoms, rises, turns, sums)
+            _update_level(
+                level[n], shift[n], mean[n], means, misfit[n], data[n], shares, n_atoms, factor, rises, turns, sums
+            )
             for bundle in range(n_bundles):
                 for m in range(n_features):
                     mixed = load(state[n, 0, bundle], m * width)

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.road.formulation import Measures, Problem
+from roadict.road.formulation import Measures, Problem, Triple
 
 Array = NDArray[np.floating]
 
@@ -18,9 +18,10 @@ class Engine(Protocol):
     """A run in progress: the arrays, and how to carry out an iteration on them."""
 
     problem: Problem
+    rhos: Triple
 
-    def step(self) -> Measures:
-        """Carry out one iteration."""
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration; ``following`` is the ρ of the next one, if it differs (exact forms only)."""
 
     def dictionary(self) -> Array:
         """Return the atoms, shape (n_components, n_features)."""

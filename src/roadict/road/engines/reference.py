@@ -23,6 +23,7 @@ class ReferenceEngine:
 
     def __init__(self, problem: Problem, dictionary: Array, codes: Array) -> None:
         self.problem = problem
+        self.rhos = problem.rhos
         self.consensus: Array = codes.T[:, :, None] * dictionary[:, None, :]
         self.sparse: Array = self.consensus
         self.rank_one: Array = self.consensus
@@ -37,9 +38,9 @@ class ReferenceEngine:
             misfit = problem.data - self.consensus.sum(axis=0)
             self.slacks[2] = np.where(problem.observed, 0, misfit).astype(misfit.dtype)
 
-    def step(self) -> Measures:
-        """Carry out one iteration, in the paper's order."""
-        Y, (rho1, rho2, rho3) = self.problem.data, self.problem.rhos
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration, in the paper's order; ``following`` is the next one's ρ, if it differs."""
+        Y, (rho1, rho2, rho3) = self.problem.data, self.rhos
         (S1, S2, S3), (U1, U2, U3), before = self.slacks, self.multipliers, self.consensus
         K = len(before)
 
@@ -59,7 +60,11 @@ class ReferenceEngine:
         multipliers = [misfit - slack for misfit, slack in zip(misfits, self.slacks, strict=True)]
         residuals = [new - old for new, old in zip(multipliers, self.multipliers, strict=True)]
         self.sparse, self.rank_one, self.consensus, self.multipliers = A, B, C, multipliers
-        return self._measure(residuals, before)
+        measures = self._measure(residuals, before)
+        if following is not None:  # ρU stays: the multipliers are kept divided by ρ
+            self.multipliers = [multiplier * (rho1 / following) for multiplier in self.multipliers]
+            self.rhos = (following, following, following)
+        return measures
 
     def _data_slack(self, misfit: Array, rho: float) -> Array:
         """S3 ← prox of g3/ρ3: a ball or a ridge over the observed entries, free elsewhere."""
@@ -91,7 +96,7 @@ class ReferenceEngine:
         gaps = [self.sparse - C, self.rank_one - C, self.problem.data - C.sum(axis=0)]
         value = float(np.linalg.norm(self.sparse, axis=2).sum())
         for beta, rho, gap, slack, multiplier in zip(
-            betas, self.problem.rhos, gaps, self.slacks, self.multipliers, strict=True
+            betas, self.rhos, gaps, self.slacks, self.multipliers, strict=True
         ):
             value += beta / 2 * float(np.vdot(slack, slack))
             shifted = gap - slack + multiplier
