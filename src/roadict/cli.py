@@ -212,10 +212,13 @@ def demo(
 
 def _fit_with_progress(model: "ROAD", X: NDArray[Any], quiet: bool) -> None:
     with _showing_warnings(), _bar(quiet, "learning") as advance:
+        start = 0
 
         def callback(snapshot: "Snapshot") -> None:
+            nonlocal start
+            start += snapshot.iteration == 1
             text = f"objective {snapshot.objective:.5g}  primal {snapshot.primal:.0e}  dual {snapshot.dual:.0e}"
-            advance(snapshot.iteration, snapshot.max_iter, text)
+            advance(snapshot.iteration, snapshot.max_iter, f"start {start}  {text}")
 
         model.set_params(callback=callback).fit(X)
     model.set_params(callback=None)

@@ -75,16 +75,18 @@ def duration(seconds: float) -> str:
 
 
 class TimeLeft:
-    """Rate and time left. The clock starts after the first step, in which kernels may be compiled."""
+    """Rate and time left. The clock starts after a run's first step, in which kernels may be compiled."""
 
     def __init__(self) -> None:
-        self._first: tuple[int, float] | None = None
+        self._first: tuple[int, float] = (0, 0.0)
+        self._last: int | None = None
 
     def __call__(self, done: int, total: int) -> str:
         """Say it in a few words, after ``done`` of at most ``total`` steps."""
         now = time.perf_counter()
-        if self._first is None:
+        if self._last is None or done <= self._last:
             self._first = (done, now)
+        self._last = done
         steps, seconds = done - self._first[0], now - self._first[1]
         if steps == 0 or seconds == 0:
             return "time left unknown"

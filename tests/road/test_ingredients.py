@@ -319,3 +319,8 @@ def test_plain_progress_has_rate_and_time_left_and_no_control_characters(clock, 
     clock[0] += 10
     progress(51, 101, "samples")
     assert capsys.readouterr().err == "encoding 51/101  5/s  at most 10 s left  samples\n"
+    clock[0] += 100
+    progress(1, 101, "another run")
+    clock[0] += 10
+    progress(11, 101, "another run")
+    assert "encoding 11/101  1/s  at most 1 min 30 s left" in capsys.readouterr().err
