@@ -1,0 +1,1 @@
+"""Dictionary updates: (data, dictionary, codes) -> dictionary, codes."""

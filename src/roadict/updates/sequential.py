@@ -1,0 +1,155 @@
+"""Sequential ℓ1 methods: every atom with its codes for all samples, by thresholded rank-one steps."""
+
+import numpy as np
+
+from roadict.parallel import kernel
+from roadict.updates.sparse import Array, residual
+
+ROUNDS = 2
+"""Times that an atom and its codes are fitted to each other before the next atom's turn."""
+
+
+@kernel
+def _shrunk(value, alpha, adaptive):  # type: ignore[no-untyped-def]
+    """Soft threshold alpha, or alpha²/|value|: large coefficients are then hardly shrunk."""
+    size = abs(value)
+    if size <= alpha:
+        return 0.0
+    return np.sign(value) * (size - (alpha * alpha / size if adaptive else alpha))
+
+
+@kernel
+def _recode(left, atom, values, alpha, adaptive):  # type: ignore[no-untyped-def]
+    """Fit the codes of one atom, and the residual with them, in place."""
+    for n in range(len(left)):
+        row = left[n]
+        inner = 0.0
+        for m in range(len(row)):
+            inner += row[m] * atom[m]
+        new = _shrunk(inner + values[n], alpha, adaptive)
+        step = new - values[n]
+        if step != 0:
+            values[n] = new
+            for m in range(len(row)):
+                row[m] -= step * atom[m]
+
+
+@kernel
+def _redirect(left, atom, values):  # type: ignore[no-untyped-def]
+    """Fit one atom to its codes, and the residual with it, in place."""
+    used = np.flatnonzero(values)
+    image = np.zeros(len(atom))
+    for i in range(len(used)):
+        value, row = values[used[i]], left[used[i]]
+        for m in range(len(atom)):
+            image[m] += value * (row[m] + value * atom[m])
+    length = np.sqrt(np.sum(image * image))
+    if length > 0:
+        image /= length
+        for i in range(len(used)):
+            value, row = values[used[i]], left[used[i]]
+            for m in range(len(atom)):
+                row[m] += value * (atom[m] - image[m])
+        atom[:] = image
+
+
+@kernel
+def _sweep(left, dictionary, codes, alpha, adaptive):  # type: ignore[no-untyped-def]
+    """Update all atoms in place; ``left`` is the residual, and the codes have one row per atom."""
+    for k in range(len(dictionary)):
+        for _ in range(ROUNDS):
+            _redirect(left, dictionary[k], codes[k])
+            _recode(left, dictionary[k], codes[k], alpha, adaptive)
+
+
+def _updated(data: Array, dictionary: Array, codes: Array, alpha: float, adaptive: bool) -> tuple[Array, Array]:
+    atoms, samples = dictionary.astype(np.float64), data.astype(np.float64, copy=False)
+    start = codes.astype(np.float64, copy=False)
+    values = np.ascontiguousarray(start.T)
+    if values is start.T:  # a single row or column is contiguous both ways
+        values = values.copy()
+    _sweep(residual(samples, atoms, start), atoms, values, float(alpha), adaptive)
+    return atoms, np.ascontiguousarray(values.T)
+
+
+def sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) -> tuple[Array, Array]:
+    """Update atoms and codes with an ℓ1 penalty (Seghouane and Hanif 2015).
+
+    For every atom k in turn, with E = data - Σ_{j≠k} codes_j atom_j on all samples, lowers
+    ``½‖E - outer(codes_k, atom_k)‖_F² + alpha Σ|codes_k|``: first over the unit atom, then over the codes (a soft
+    threshold), twice. The sum over all codes never rises. The support is free: no coder is needed.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+    alpha : float
+        Threshold; half of the paper's λ.
+
+    Returns
+    -------
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+
+    Examples
+    --------
+    >>> dictionary, codes = sequential(np.array([[3.0, 0.0], [0.1, 0.0]]), np.array([[1.0, 0.0]]), np.zeros((2, 1)), alpha=1.0)
+    >>> codes
+    array([[2.],
+           [0.]])
+    """
+    return _updated(data, dictionary, codes, alpha, False)
+
+
+def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) -> tuple[Array, Array]:
+    """Update atoms and codes with an adaptive penalty (Seghouane and Iqbal 2018).
+
+    As ``sequential``, with a weight alpha²/|z| on |code| where z is the code that least squares would give: what is
+    large is hardly shrunk, and nothing below alpha survives. These steps lower
+    ``½‖data - codes @ dictionary‖_F² + Σ p(codes)`` with the concave penalty p of ``adaptive_penalty``.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+    alpha : float
+        Threshold, in the units of the codes.
+
+    Returns
+    -------
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+
+    Examples
+    --------
+    >>> data = np.array([[4.0, 0.0], [0.1, 0.0]])
+    >>> dictionary, codes = consistent_sequential(data, np.array([[1.0, 0.0]]), np.zeros((2, 1)), alpha=1.0)
+    >>> codes
+    array([[3.75],
+           [0.  ]])
+    """
+    return _updated(data, dictionary, codes, alpha, True)
+
+
+def absolute_penalty(codes: Array, alpha: float) -> float:
+    """Alpha times Σ|codes|, what ``sequential`` adds to half the squared error."""
+    return alpha * float(np.abs(codes).sum())
+
+
+def adaptive_penalty(codes: Array, alpha: float) -> float:
+    """Σ p(codes), what ``consistent_sequential`` adds to half the squared error.
+
+    The threshold z → z - alpha²/z is the proximal operator of p with p'(x) = (√(x² + 4 alpha²) - x)/2 for x > 0,
+    that is p(x) = (x √(x² + 4 alpha²) - x²)/4 + alpha² asinh(x / 2 alpha): alpha|x| for small codes, growing only
+    as a logarithm for large ones.
+    """
+    if alpha == 0:
+        return 0.0
+    sizes = np.abs(codes[codes != 0].astype(np.float64))
+    # x(√(x²+4α²) - x) without cancellation
+    bend = 4 * alpha**2 * sizes / (np.hypot(sizes, 2 * alpha) + sizes)
+    return float(np.sum(bend) / 4 + alpha**2 * np.sum(np.arcsinh(sizes / (2 * alpha))))
+
+

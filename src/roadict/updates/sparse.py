@@ -1,0 +1,153 @@
+"""What the updates share: codes as lists of their nonzeros, residuals, and refits on a fixed support."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.parallel import kernel
+
+Array = NDArray[np.floating]
+Indices = NDArray[np.int64]
+
+
+@kernel
+def lists(codes):  # type: ignore[no-untyped-def]
+    """The nonzeros of every row: row i has columns[starts[i]:starts[i + 1]]."""
+    n_rows, n_columns = codes.shape
+    starts = np.zeros(n_rows + 1, np.int64)
+    for i in range(n_rows):
+        count = 0
+        for j in range(n_columns):
+            count += codes[i, j] != 0
+        starts[i + 1] = starts[i] + count
+    columns = np.empty(starts[-1], np.int64)
+    place = 0
+    for i in range(n_rows):
+        for j in range(n_columns):
+            if codes[i, j] != 0:
+                columns[place] = j
+                place += 1
+    return starts, columns
+
+
+@kernel
+def by_atom(codes):  # type: ignore[no-untyped-def]
+    """The samples of every atom: atom k serves samples[starts[k]:starts[k + 1]], in their order."""
+    n_samples, n_components = codes.shape
+    row_starts, atoms = lists(codes)
+    starts = np.zeros(n_components + 1, np.int64)
+    for place in range(len(atoms)):
+        starts[atoms[place] + 1] += 1
+    for k in range(n_components):
+        starts[k + 1] += starts[k]
+    following = starts.copy()
+    samples = np.empty(len(atoms), np.int64)
+    for n in range(n_samples):
+        for place in range(row_starts[n], row_starts[n + 1]):
+            k = atoms[place]
+            samples[following[k]] = n
+            following[k] += 1
+    return starts, samples
+
+
+@kernel
+def residual(data, dictionary, codes):  # type: ignore[no-untyped-def]
+    """Data minus codes @ dictionary, by the nonzeros of the codes."""
+    left = data.copy()
+    n_samples, n_components = codes.shape
+    for n in range(n_samples):
+        row = left[n]
+        for k in range(n_components):
+            value = codes[n, k]
+            if value != 0:
+                atom = dictionary[k]
+                for m in range(len(row)):
+                    row[m] -= value * atom[m]
+    return left
+
+
+@kernel
+def energies(rows):  # type: ignore[no-untyped-def]
+    """Squared norm of every row."""
+    sums = np.empty(len(rows))
+    for n in range(len(rows)):
+        row = rows[n]
+        total = 0.0
+        for m in range(len(row)):
+            total += row[m] * row[m]
+        sums[n] = total
+    return sums
+
+
+@kernel
+def products(codes, data):  # type: ignore[no-untyped-def]
+    """Compute ``codes.T @ codes`` and ``codes.T @ data``, by the nonzeros of the codes."""
+    n_samples, n_components = codes.shape
+    gram = np.zeros((n_components, n_components))
+    cross = np.zeros((n_components, data.shape[1]))
+    starts, atoms = lists(codes)
+    for n in range(n_samples):
+        sample = data[n]
+        for i in range(starts[n], starts[n + 1]):
+            k = atoms[i]
+            value = codes[n, k]
+            row = cross[k]
+            for m in range(len(row)):
+                row[m] += value * sample[m]
+            for j in range(starts[n], starts[n + 1]):
+                gram[k, atoms[j]] += value * codes[n, atoms[j]]
+    return gram, cross
+
+
+@kernel
+def _solve_positive(matrix, target):  # type: ignore[no-untyped-def]
+    """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
+    size = len(target)
+    for i in range(size):
+        for j in range(i + 1):
+            value = matrix[i, j]
+            for k in range(j):
+                value -= matrix[i, k] * matrix[j, k]
+            if j < i:
+                matrix[i, j] = value / matrix[j, j] if matrix[j, j] > 0 else 0.0
+            else:
+                matrix[i, i] = np.sqrt(value) if value > 1e-12 * matrix[i, i] else 0.0
+    for i in range(size):
+        value = target[i]
+        for j in range(i):
+            value -= matrix[i, j] * target[j]
+        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
+    for i in range(size - 1, -1, -1):
+        value = target[i]
+        for j in range(i + 1, size):
+            value -= matrix[j, i] * target[j]
+        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
+
+
+@kernel
+def refit(data, dictionary, codes, ridge):  # type: ignore[no-untyped-def]
+    """Minimise ``‖data - codes @ dictionary‖² + ridge ‖codes‖²`` over the codes on their support.
+
+    Nearly dependent atoms that add nothing get zero codes, and so may leave the support.
+    """
+    n_samples, n_components = codes.shape
+    gram = dictionary @ dictionary.T
+    starts, atoms = lists(codes)
+    fitted = np.zeros((n_samples, n_components))
+    for n in range(n_samples):
+        size = starts[n + 1] - starts[n]
+        support = atoms[starts[n] : starts[n + 1]]
+        matrix = np.empty((size, size))
+        target = np.empty(size)
+        for i in range(size):
+            atom = dictionary[support[i]]
+            total = 0.0
+            for m in range(len(atom)):
+                total += atom[m] * data[n, m]
+            target[i] = total
+            for j in range(size):
+                matrix[i, j] = gram[support[i], support[j]]
+            matrix[i, i] += ridge
+        _solve_positive(matrix, target)
+        for i in range(size):
+            fitted[n, support[i]] = target[i]
+    return fitted
