@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 
+LARGEST_CODE = 1e6
+"""Codes larger than this many times the data are not expected of any run."""
+
 
 def whole_number(name: str, value: Any, smallest: int = 1) -> int:
     """Return an int of at least ``smallest``; floats and bools are refused.
@@ -76,8 +79,20 @@ def unmasked(X: Any, missing: bool) -> Any:
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
 
 
-def observed_only(X: Any) -> None:
-    """Refuse NaN with the remedy that fits; other bad input is left to later checks."""
+def is_nan(value: Any) -> bool:
+    """Whether this is the number NaN."""
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def observed_only(X: Any, missing_values: bool = True) -> None:
+    """Refuse NaN with the remedy that fits; other bad input is left to later checks.
+
+    Parameters
+    ----------
+    X : anything
+    missing_values : bool
+        Whether the estimator has a parameter of this name.
+    """
     if hasattr(X, "isna"):
         nan = np.asarray(X.isna())
     elif isinstance(X, np.ndarray) and X.dtype.kind == "f":
@@ -86,10 +101,23 @@ def observed_only(X: Any) -> None:
         return
     if nan.ndim == 2 and nan.any():
         rows, columns = np.nonzero(nan)
-        raise ValueError(
-            f"Input X contains NaN in {plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]}); "
+        remedy = (
             "pass missing_values=np.nan (--missing on the command line) if NaN marks entries that were not observed"
+            if missing_values
+            else "leave such samples out, or use ROAD with missing_values=np.nan"
         )
+        raise ValueError(
+            f"Input X contains NaN in {plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]}); {remedy}"
+        )
+
+
+def moderate(X: Array) -> None:
+    """Refuse data that is all zero, or so large that codes might leave the range of its dtype."""
+    largest, limit = float(np.abs(X).max()), float(np.finfo(X.dtype).max) / LARGEST_CODE
+    if largest == 0:
+        raise ValueError("all entries of X are zero; there is nothing to learn from")
+    if largest > limit:
+        raise ValueError(f"X reaches {largest:g}, and its codes might overflow {X.dtype}; rescale X to below {limit:g}")
 
 
 def threads(name: str, value: Any) -> None:

@@ -1,5 +1,6 @@
 """Small matrix functions that the rest shares."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,3 +24,33 @@ def unit_rows(matrix: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
     unit = np.divide(scaled, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return unit, (largest * lengths)[:, 0]
+
+
+def leading_signs(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Sign of the largest entry of every row, 1 for a row of zeros: rows times their sign lead with a positive entry.
+
+    Examples
+    --------
+    >>> leading_signs(np.array([[0.6, -0.8], [0.0, 0.0]]))
+    array([-1.,  1.])
+    """
+    largest = np.abs(matrix).argmax(axis=1)
+    return np.where(matrix[np.arange(len(matrix)), largest] < 0, -1, 1).astype(matrix.dtype)
+
+
+def of_order_one(data: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    """Divide data that are not all zero by the power of two that brings the largest entry into [1, 2); exact.
+
+    Returns
+    -------
+    data : array like data
+    unit : float
+        What it was divided by.
+
+    Examples
+    --------
+    >>> of_order_one(np.array([[12.0, 1.0]]))
+    (array([[1.5  , 0.125]]), 8.0)
+    """
+    exponent = math.frexp(float(np.abs(data).max()))[1] - 1
+    return np.ldexp(data, -exponent), math.ldexp(1.0, exponent)

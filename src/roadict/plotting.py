@@ -247,6 +247,8 @@ def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
     if "rho" not in history:
         return ""
     rho = np.asarray(history["rho"], dtype=np.float64)
+    if np.isnan(rho).all():  # of a method without it
+        return ""
     first, last = (", ".join(f"{value:.4g}" for value in np.atleast_1d(row)) for row in (rho[0], rho[-1]))
     return f", ρ = {first}" + (f" → {last}" if last != first else "")
 

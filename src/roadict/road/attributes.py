@@ -12,15 +12,24 @@ from roadict.road.solve import StopReason
 Arrays = dict[str, NDArray[Any]]
 
 MATRICES = ("components_", "codes_", "atom_usage_")
-NUMBERS = ("objective_", "error_", "transform_alpha_", "epsilon_")
-OPTIONAL = ("epsilon_",)
+NUMBERS = {
+    "ROAD": ("objective_", "error_", "transform_alpha_", "epsilon_"),
+    "AlternatingDictionaryLearning": ("objective_", "error_", "alpha_"),
+}
+"""By the name of the estimator."""
+OPTIONAL = ("epsilon_", "alpha_")
 WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
+
+
+def kind_of(model: Any) -> str:
+    """Name of the estimator, also of a class derived from one."""
+    return next(base.__name__ for base in type(model).__mro__ if base.__name__ in NUMBERS)
 
 
 def pack(model: Any) -> Arrays:
     """Collect the attributes of a fitted model; those that are None are left out."""
-    names = (*MATRICES, *NUMBERS, *WHOLE_NUMBERS, "stop_reason_", "rho_")
-    arrays = {name: np.asarray(getattr(model, name)) for name in names if getattr(model, name) is not None}
+    names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, "stop_reason_", "rho_")
+    arrays = {name: np.asarray(getattr(model, name)) for name in names if getattr(model, name, None) is not None}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
     return arrays | {f"history_{name}": model.history_[name] for name in COLUMNS}
@@ -35,7 +44,8 @@ def unpack(model: Any, arrays: Arrays) -> None:
     n_components, n_features = model.components_.shape
     if model.codes_.ndim != 2 or model.codes_.shape[1] != n_components or model.atom_usage_.shape != (n_components,):
         raise ValueError("codes_ or atom_usage_ do not fit components_")
-    for name in NUMBERS:
+    kind = kind_of(model)
+    for name in NUMBERS[kind]:
         setattr(model, name, float(arrays[name]) if name in arrays else None)
         if name not in (*OPTIONAL, *arrays) or not math.isfinite(getattr(model, name) or 0.0):
             raise ValueError(f"{name} must be a finite number")
@@ -46,7 +56,8 @@ def unpack(model: Any, arrays: Arrays) -> None:
     model.stop_reason_ = str(arrays["stop_reason_"])
     if model.stop_reason_ not in get_args(StopReason):
         raise ValueError(f"stop_reason_ must be one of {', '.join(get_args(StopReason))}")
-    model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
+    if kind == "ROAD":
+        model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
     columns = {name: arrays[f"history_{name}"] for name in COLUMNS}
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not fit n_iter_")

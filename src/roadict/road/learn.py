@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.linalg import leading_signs
 from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine, duration
 from roadict.road.engines.pick import make_engine
@@ -123,8 +124,7 @@ def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: fl
     codes, error = _polish(plan, dictionary, raw, tol, n_jobs)
     misfit = error * float(np.linalg.norm(plan.problem.data))
     objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)
-    largest = np.abs(dictionary).argmax(axis=1)
-    signs = np.where(dictionary[np.arange(len(dictionary)), largest] < 0, -1, 1).astype(dictionary.dtype)
+    signs = leading_signs(dictionary)
     return Fit(
         outcome,
         dictionary * signs[:, None],

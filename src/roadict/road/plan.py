@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict import checks
+from roadict.linalg import of_order_one
 from roadict.road import formulation as forms
 from roadict.road import penalty
 from roadict.road.floor import auto_epsilon, smallest_error
@@ -16,8 +17,6 @@ from roadict.road.penalty import Schedule
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
-LARGEST_CODE = 1e6
-"""Codes larger than this many times the data are not expected of any run."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
 
 
@@ -76,14 +75,8 @@ def make_plan(
     anneal : bool
         Whether an automatic ρ may rise along the run, which forgets the start.
     """
-    largest, limit = float(np.abs(data).max()), float(np.finfo(data.dtype).max) / LARGEST_CODE
-    if largest > limit:
-        raise ValueError(
-            f"X reaches {largest:g}, and its codes might overflow {data.dtype}; rescale X to below {limit:g}"
-        )
-    exponent = math.frexp(largest)[1] - 1
-    unit = math.ldexp(1.0, exponent)
-    data = np.ldexp(data, -exponent)
+    checks.moderate(data)
+    data, unit = of_order_one(data)
     norm = sample_norm(data, observed)
     bound, weight, doubt = None, 0.0, None
     if formulation == "constrained":

@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.road.engines.pick import Engine
-from roadict.road.formulation import Measures
+from roadict.road.formulation import Measures, Triple
 from roadict.road.history import COLUMNS, History
 from roadict.road.penalty import Schedule
 
@@ -18,6 +17,21 @@ StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
 
 ERROR_SLACK = 10
 """A run has converged only if its data error is at most this many tolerances above the bound."""
+
+
+class Run(Protocol):
+    """What the loop asks of a run in progress; every ``Engine`` has it."""
+
+    rhos: Triple
+
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration."""
+
+    def dictionary(self) -> Array:
+        """Return the atoms, shape (n_components, n_features)."""
+
+    def codes(self) -> Array:
+        """Return the codes, shape (n_samples, n_components)."""
 
 
 class Snapshot:
@@ -30,7 +44,7 @@ class Snapshot:
         The measures of this iteration, as in ``history_``.
     """
 
-    def __init__(self, engine: Engine, unit: float, iteration: int, max_iter: int, row: dict[str, float]) -> None:
+    def __init__(self, engine: Run, unit: float, iteration: int, max_iter: int, row: dict[str, float]) -> None:
         self._engine = engine
         self._unit = unit
         self.iteration = iteration
@@ -68,7 +82,7 @@ class Outcome:
 
 
 def solve(
-    engine: Engine,
+    engine: Run,
     *,
     max_iter: int,
     tol: float,
@@ -81,7 +95,7 @@ def solve(
 
     Parameters
     ----------
-    engine : Engine
+    engine : Run
         A run at its start.
     max_iter : int
     tol : float

@@ -1,6 +1,7 @@
 """BLOTLESS: blocks of atoms with their codes, by total least squares."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roadict.linalg import unit_rows
 from roadict.updates.sparse import Array, energies, refit, residual
@@ -8,53 +9,85 @@ from roadict.updates.sparse import Array, energies, refit, residual
 ROUNDS = 20
 """Total least squares steps per block."""
 REGULAR = 1e-6
-"""Smallest over largest singular value for which the block of codes counts as of full rank."""
+"""Smallest over largest singular value for which a block counts as of full rank."""
 
 
 def blotless(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
-    left = residual(data, dictionary, codes)
-    dictionary, codes = dictionary.copy(), codes.copy()
-    n_components, n_features = dictionary.shape
+    """Update by block total least squares (Yu, Dai, Cvetković and Zhu 2020).
+
+    For blocks B of at most n_features atoms in turn, with R = data - Σ_{j∉B} codes_j atom_j on the samples that use
+    the block, seeks atoms and codes with R = codes_B @ atoms_B and the zeros of codes_B where they are. The product
+    is bilinear, but ``[R, codes_B]`` has the rank of the block: its nearest matrix of that rank (an SVD) gives the
+    atoms and, with the zeros put back, new codes. A block whose ``‖R - codes_B @ atoms_B‖_F²``, for codes refitted
+    on their support, would be above that of the old atoms and codes keeps the old ones: the data error never rises.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+
+    Returns
+    -------
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+    """
+    atoms, values = dictionary.astype(np.float64), codes.astype(np.float64)
+    left = residual(data.astype(np.float64, copy=False), atoms, values)
+    n_components, n_features = atoms.shape
     n_blocks = -(-n_components // n_features)
-    for block in range(n_blocks):
-        members = np.arange(block, n_components, n_blocks)
-        _update_block(left, dictionary, codes, members)
-    return dictionary, codes
+    for first in range(n_blocks):
+        block = np.arange(first, n_components, n_blocks)
+        _update_block(left, atoms, values, block[values[:, block].any(axis=0)])
+    return atoms, values
 
 
-def _update_block(left, dictionary, codes, members):
-    old_codes = codes[:, members]
-    used = np.flatnonzero(old_codes.any(axis=1))
-    active = members[old_codes.any(axis=0)]
-    if len(active)==0: return
-    values = codes[np.ix_(used, active)]
-    target = left[used] + values @ dictionary[active]
-    atoms = total_least_squares(target, dictionary[active], values)
-    new = refit(target, atoms, values, 0.0)
-    rest = residual(target, atoms, new)
+def _update_block(left: Array, dictionary: Array, codes: Array, block: NDArray[np.intp]) -> None:
+    """Update the atoms of a block, all of them in use, in place; ``left`` is the residual."""
+    used = np.flatnonzero(codes[:, block].any(axis=1))
+    if len(used) == 0:
+        return
+    values = codes[np.ix_(used, block)]
+    target = left[used] + values @ dictionary[block]
+    atoms = total_least_squares(target, dictionary[block], values)
+    values = refit(target, atoms, values, 0.0)
+    rest = residual(target, atoms, values)
     if energies(rest).sum() < energies(left[used]).sum():
-        dictionary[active] = atoms
-        codes[np.ix_(used, active)] = new
+        dictionary[block] = atoms
+        codes[np.ix_(used, block)] = values
         left[used] = rest
 
 
-def total_least_squares(target, atoms, codes, rounds=ROUNDS, mode=0):
-    mask = codes != 0
-    M = target.shape[1]
-    best = atoms
-    for _ in range(rounds):
+def total_least_squares(target: Array, atoms: Array, codes: Array) -> Array:
+    """Seek unit atoms with ``target = codes @ atoms`` for some codes with the zeros of the given ones.
+
+    Repeats: the nearest matrix to ``[target, codes]`` of rank n_atoms is ``[target, codes] V V'`` with the top right
+    singular vectors V = [V_t; V_c]; its parts satisfy target = codes @ atoms for atoms = (V_t V_c⁻¹)'; then the zeros
+    are put back. Stops where V_c is not of full rank.
+
+    Parameters
+    ----------
+    target : array of shape (n_samples, n_features)
+    atoms : array of shape (n_atoms, n_features)
+        Returned where the first step already fails.
+    codes : array of shape (n_samples, n_atoms)
+
+    Returns
+    -------
+    array of shape (n_atoms, n_features), rows of unit norm
+    """
+    n_features, n_atoms = target.shape[1], codes.shape[1]
+    allowed = codes != 0
+    for _ in range(ROUNDS):
         joint = np.concatenate([target, codes], axis=1)
-        vals, vecs = np.linalg.eigh(joint.T @ joint)
-        top = vecs[:, -codes.shape[1]:]
-        VR, VX = top[:M], top[M:]
-        s = np.linalg.svd(VX, compute_uv=False)
-        if s[-1] < REGULAR * s[0]: break
-        D = np.linalg.solve(VX.T, VR.T)          # (B, M): target ~ codes @ D
-        if mode == 0:
-            X = (joint @ top) @ VX.T
-        else:
-            X = target @ np.linalg.pinv(D)
-        D, lengths = unit_rows(D)
-        codes = np.where(mask, X * lengths, 0)
-        best = D
-    return best
+        top = np.linalg.eigh(joint.T @ joint)[1][:, -n_atoms:]
+        of_target, of_codes = top[:n_features], top[n_features:]
+        sizes = np.linalg.svd(of_codes, compute_uv=False)
+        if not sizes[-1] > REGULAR * sizes[0]:
+            break
+        found, lengths = unit_rows(np.linalg.solve(of_codes.T, of_target.T))
+        if not lengths.all():
+            break
+        atoms = found
+        codes = np.where(allowed, (joint @ top) @ of_codes.T * lengths, 0)
+    return atoms

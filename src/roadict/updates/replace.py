@@ -2,10 +2,13 @@
 
 import numpy as np
 
-from roadict.updates.sparse import Array, energies, residual
+from roadict.linalg import unit_rows
+from roadict.updates.sparse import Array, energies, refit, residual
 
 TWINS = 0.99
 """Correlation beyond which two atoms count as one."""
+RARE = 0.3
+"""Share of the mean use below which an atom counts as rarely used."""
 NEGLIGIBLE = 1e-12
 """Share of a sample's squared norm below which its error is rounding: such a sample needs no atom of its own."""
 
@@ -80,3 +83,34 @@ def _candidates(dictionary: Array, codes: Array) -> list[tuple[int, int]]:
                 found.append((int(atom), int(np.where(twins, near[atom], 0).argmax())))
                 gone[atom] = True
     return found
+
+
+def renew_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
+    """Point rarely used atoms to where the worst-represented samples are not represented yet.
+
+    An atom that only a few samples use stands for one that was missed; without it those samples are coded a little
+    worse. So the error may rise at first: this is for a run that still looks around, and needs new codes.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    codes : array of shape (n_samples, n_components)
+
+    Returns
+    -------
+    array of shape (n_components, n_features), rows of unit norm
+    """
+    use = np.count_nonzero(codes, axis=0)
+    rare = np.flatnonzero(use < RARE * use.mean())
+    if len(rare) == 0:
+        return dictionary
+    others = codes.copy()
+    others[:, rare] = 0
+    left = residual(data, dictionary, refit(data, dictionary, others, 0.0))
+    errors = energies(left)
+    worst = np.argsort(-errors, kind="stable")[: len(rare)]
+    worst = worst[errors[worst] > NEGLIGIBLE * energies(data[worst])]
+    renewed = dictionary.copy()
+    renewed[rare[: len(worst)]] = unit_rows(left[worst])[0]
+    return renewed

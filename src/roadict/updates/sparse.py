@@ -79,6 +79,18 @@ def energies(rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def change(before, after):  # type: ignore[no-untyped-def]
+    """Compute ‖after - before‖_F / ‖after‖_F, 0 where nothing is left."""
+    difference, size = 0.0, 0.0
+    for n in range(len(after)):
+        old, new = before[n], after[n]
+        for m in range(len(new)):
+            difference += (new[m] - old[m]) ** 2
+            size += new[m] * new[m]
+    return np.sqrt(difference / size) if size > 0 else 0.0
+
+
+@kernel
 def products(codes, data):  # type: ignore[no-untyped-def]
     """Compute ``codes.T @ codes`` and ``codes.T @ data``, by the nonzeros of the codes."""
     n_samples, n_components = codes.shape

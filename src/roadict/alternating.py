@@ -1,0 +1,257 @@
+"""AlternatingDictionaryLearning: the two-stage methods as a scikit-learn estimator."""
+
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from roadict import checks
+from roadict.coders.pick import TAKES, encode
+from roadict.learner import Learner
+from roadict.linalg import of_order_one, unit_rows
+from roadict.road.learn import Fit
+from roadict.road.penalty import auto_alpha
+from roadict.road.plan import sample_norm
+from roadict.road.solve import Callback
+from roadict.seeds import RandomStateLike, streams
+from roadict.two_stage import learn, starting_atoms
+from roadict.updates.pick import UPDATES
+
+Array = NDArray[np.floating]
+RIDGE = 0.01
+"""Ridge of "simco" where the user sets none; the Gram matrix of unit atoms has ones on its diagonal."""
+_START_KEY = 1
+
+
+class AlternatingDictionaryLearning(Learner):
+    """Dictionary learning in two stages: sparse coding with fixed atoms, update of the atoms, and again.
+
+    Any ``update`` goes with any ``coder``. These are the methods that ROAD is compared with.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of atoms. None: twice the number of features.
+    update : str, default="ksvd"
+        "mod": all atoms by least squares (Engan, Aase, Husøy 1999). "ksvd": each atom with its codes by an SVD
+        (Aharon, Elad, Bruckstein 2006); "approximate-ksvd": by one power step (Rubinstein, Zibulevsky, Elad 2008).
+        "simco": all atoms by gradient steps on their spheres (Dai, Xu, Wang 2012). "blotless": blocks of atoms by
+        total least squares (Yu, Dai, Cvetković, Zhu 2020). "sequential": each atom with its codes and an ℓ1 penalty
+        (Seghouane, Hanif 2015); "consistent-sequential": with an adaptive penalty (Seghouane, Iqbal 2018).
+    coder : str, default=None
+        "omp", "lasso" or another of ``SparseCoder``. None: the two sequential updates find their codes themselves,
+        the others take "omp".
+    n_nonzero_coefs : int, default=None
+        Coefficients per sample, for greedy coders. None: a tenth of the features, at least one.
+    alpha : float, default=None
+        Weight of Σ|codes| against half the squared error for "lasso" and "sequential", threshold of
+        "consistent-sequential" and of "threshold". None: 0.1 times the root-mean-square norm of the samples.
+    ridge : float, default=None
+        For "simco": weight of the squared codes. 0 is the primitive form. None: 0.01.
+    max_iter : int, default=100
+        Largest number of iterations, each a coding stage and an update. The last fifth refines the best dictionary
+        found so far; in the iterations before, a greedy coder may raise the error, which leads out of wrong minima.
+    tol : float, default=1e-4
+        Bound on the relative changes of codes and atoms in one iteration. 0: run all iterations.
+    dict_init : array of shape (n_components, n_features), default=None
+        Atoms to start from. None: samples that are unlike each other.
+    callback : callable, default=None
+        Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
+        error, rho, seconds, dictionary, codes); ends the run by returning True.
+    verbose : int, default=0
+        1: a progress line on standard error. 2: a line per iteration.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
+        Source of the start. The same integer gives the same result, whatever n_jobs.
+    n_jobs : int, default=None
+        Threads of the coders. None: all cores.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Atoms of unit norm; the largest entry of each is positive.
+    codes_ : array of shape (n_samples, n_components)
+        The codes of the fit. ``transform`` codes anew and may differ.
+    n_iter_ : int
+    history_ : History
+        Per-iteration objective, primal (relative change of the codes), dual (relative change of the atoms), error,
+        rho (NaN: there is none), seconds; ``to_frame()`` and ``plot()``.
+    stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    objective_ : float
+        ``‖X - codes_ @ components_‖_F``; with coder="lasso" or "sequential" Σ|codes_| plus its square over 2 alpha_;
+        with "consistent-sequential" a concave penalty in place of Σ|codes_|.
+    error_ : float
+        Relative data error of codes_.
+    alpha_ : float or None
+        Weight or threshold that was used; None where update and coder use none.
+    atom_usage_ : array of shape (n_components,)
+        Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from roadict import AlternatingDictionaryLearning
+    >>> from roadict.metrics import dictionary_error
+    >>> from roadict.synthetic import planted
+    >>> truth = planted(400, 16, 20, sparsity=2, random_state=0)
+    >>> model = AlternatingDictionaryLearning(20, update="ksvd", n_nonzero_coefs=2, tol=0, random_state=0)
+    >>> dictionary_error(model.fit(truth.data).components_, truth.dictionary) < 0.05
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        update: str = "ksvd",
+        coder: str | None = None,
+        n_nonzero_coefs: int | None = None,
+        alpha: float | None = None,
+        ridge: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        dict_init: ArrayLike | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.update = update
+        self.coder = coder
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.alpha = alpha
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dict_init = dict_init
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Learn atoms and codes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            One sample per row.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data, _ = self._validated(X, reset=True)
+        checks.moderate(data)
+        scaled, unit = of_order_one(data.astype(np.float64))
+        alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
+        fit = learn(
+            scaled,
+            self._start(scaled),
+            update=self.update,
+            coder=self._fit_coder,
+            n_nonzero_coefs=self.n_nonzero_coefs,
+            alpha=alpha,
+            ridge=RIDGE if self.ridge is None else self.ridge,
+            unit=unit,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self.callback,
+            verbose=int(self.verbose),
+            n_jobs=self.n_jobs,
+        )
+        self._keep(fit, data.dtype)
+        self.alpha_ = float(alpha * unit) if self._uses("alpha") else None
+        self._warn_unless_converged()
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Code samples in the learned dictionary by ``coder``, after a sequential update without one by "lasso".
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        data, _ = self._validated(X, reset=False)
+        coder = self._fit_coder or "lasso"
+        return encode(
+            data,
+            None,
+            self.components_.astype(data.dtype),
+            algorithm=coder,
+            n_nonzero_coefs=self.n_nonzero_coefs if "n_nonzero_coefs" in TAKES[coder] else None,
+            alpha=self.alpha_ if "alpha" in TAKES[coder] else None,
+            n_jobs=self.n_jobs,
+        )
+
+    @property
+    def _fit_coder(self) -> str | None:
+        """The coder of the fit; None: the update finds its codes."""
+        if self.coder is None and UPDATES[self.update].penalty is None:
+            return "omp"
+        return self.coder
+
+    def _uses(self, name: str) -> bool:
+        coder = self._fit_coder
+        return name in UPDATES[self.update].takes or (coder is not None and name in TAKES[coder])
+
+    def _check_parameters(self) -> None:
+        checks.one_of("update", self.update, UPDATES)
+        if self.coder is not None:
+            checks.one_of("coder", self.coder, TAKES, "None")
+        self._check_run()
+        if self.n_nonzero_coefs is not None:
+            checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)
+        if self.alpha is not None:
+            checks.real_number("alpha", self.alpha)
+        if self.ridge is not None:
+            checks.real_number("ridge", self.ridge, zero=True)
+        for name in ("n_nonzero_coefs", "alpha", "ridge"):
+            value = getattr(self, name)
+            if value is not None and not self._uses(name):
+                raise ValueError(
+                    f'{name}={value!r} is not used by update="{self.update}" with coder={self._fit_coder!r}; '
+                    "leave it out"
+                )
+
+    def _start(self, data: Array) -> Array:
+        n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
+        rng = streams(self.random_state, _START_KEY, 1)[0]
+        if self.dict_init is None:
+            return starting_atoms(data, n_components, rng)
+        shape = (n_components, data.shape[1])
+        return unit_rows(checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype))[0]
+
+    def _keep(self, fit: Fit, dtype: np.dtype[np.floating]) -> None:
+        self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
+        self.objective_, self.error_ = fit.objective, fit.error
+        self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
+        self.n_iter_ = len(self.history_["objective"])
+        self.atom_usage_ = (self.codes_ != 0).mean(axis=0)
+
+    def _warn_unless_converged(self) -> None:
+        message = None
+        if self.stop_reason_ == "non-finite":
+            message = (
+                f'update="{self.update}" met numbers that are not finite in iteration {self.n_iter_} and returns its '
+                "start; pass data of moderate range"
+            )
+        elif self.stop_reason_ == "max_iter" and self.tol > 0:
+            message = (
+                f'update="{self.update}" has not converged in max_iter={self.max_iter} iterations: in the last one the '
+                f"codes changed by {self.history_['primal'][-1]:.2e} and the atoms by {self.history_['dual'][-1]:.2e} "
+                f"(tol={self.tol:g}); pass a larger max_iter or tol, or tol=0 to run all iterations"
+            )
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,119 @@
+"""What the estimators that learn a dictionary have in common."""
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from roadict import checks, model_io
+from roadict.road.attributes import kind_of, pack
+from roadict.road.learn import relative_error
+
+Array = NDArray[np.floating]
+
+
+class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A dictionary in ``components_``: from codes to samples, the score, files, and scikit-learn's formalities.
+
+    A subclass gives ``fit``, ``transform`` and ``_validated``.
+    """
+
+    def inverse_transform(self, codes: ArrayLike) -> Array:
+        """Turn codes back into samples.
+
+        Parameters
+        ----------
+        codes : array of shape (n_samples, n_components)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
+        n_columns, n_components = checked.shape[1], len(self.components_)
+        if n_columns != n_components:
+            raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
+        samples: Array = checked @ self.components_.astype(checked.dtype)
+        return samples
+
+    def score(self, X: ArrayLike, y: None = None) -> float:
+        """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        data, observed = self._validated(X, reset=False)
+        return -relative_error(data, observed, self.transform(X), self.components_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a plain ``.npz`` file without pickles, which ``roadict.load`` reads.
+
+        ``callback``, ``dict_init``, ``code_init`` and a ``random_state`` that is not an integer are left out.
+
+        Parameters
+        ----------
+        path : path
+            Written under a temporary name first, then renamed.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        parameters |= {name: None for name in ("callback", "dict_init", "code_init") if name in parameters}
+        seed: Any = parameters["random_state"]
+        parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
+        parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
+        model_io.write_model(path, kind_of(self), parameters, pack(self))
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn which dtypes are kept and whether NaN is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = getattr(self, "missing_values", None) is not None
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+        """Return data with zeros where nothing was observed, and the mask of what was (None: all)."""
+        missing = getattr(self, "missing_values", None)
+        if missing is not None and not checks.is_nan(missing):
+            raise ValueError(f"missing_values={missing!r} must be None or np.nan")
+        welcome = missing is not None
+        X = checks.unmasked(X, welcome)
+        if not welcome:
+            checks.observed_only(X, hasattr(self, "missing_values"))
+        data = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite="allow-nan" if welcome else True,
+            ensure_min_samples=2 if reset else 1,
+        )
+        return checks.split_missing(data, welcome)
+
+    def _check_run(self) -> None:
+        """Check the parameters of a run that all learners have."""
+        checks.whole_number("max_iter", self.max_iter)
+        if self.n_components is not None:
+            checks.whole_number("n_components", self.n_components)
+        checks.real_number("tol", self.tol, zero=True)
+        if not isinstance(self.verbose, bool):
+            checks.whole_number("verbose", self.verbose, 0)
+        checks.threads("n_jobs", self.n_jobs)
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback={self.callback!r} must be callable")

@@ -1,0 +1,261 @@
+"""Two-stage dictionary learning: a coder and an update in turn, until neither changes anything."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.coders.pick import TAKES, encode
+from roadict.linalg import leading_signs, unit_rows
+from roadict.progress import ProgressLine
+from roadict.road.formulation import Measures, Triple
+from roadict.road.learn import Fit, summary
+from roadict.road.solve import Callback, solve
+from roadict.updates.pick import UPDATES, Update
+from roadict.updates.replace import renew_rare_atoms, replace_atoms
+from roadict.updates.sparse import change, energies, residual
+
+Array = NDArray[np.floating]
+
+CANDIDATES = 10
+"""Samples drawn for every atom of a start, of which the one least like the atoms before it is taken."""
+SETTLING = 0.2
+"""Share of the iterations, at the end, in which the objective must not rise."""
+RENEWAL = 10
+"""Iterations between two renewals of rarely used atoms, while the objective may rise."""
+SMALL_WORK = 2**22
+"""Multiplications of a coding stage below which a second thread costs more than it gives."""
+
+
+def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> Array:
+    """Draw samples that are unlike each other; Gaussian directions where there are too few.
+
+    Every atom is, of ten samples drawn at random, the one whose largest correlation with the atoms before it is
+    smallest. Two atoms that start as neighbours tend to stay so: plain draws find fewer planted atoms.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    n_components : int
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (n_components, n_features), rows of unit norm
+    """
+    free, _ = unit_rows(data[np.any(data != 0, axis=1)])
+    atoms = unit_rows(rng.standard_normal((n_components, data.shape[1])))[0]
+    nearest = np.zeros(len(free))  # largest correlation of every free sample with the atoms so far
+    for k in range(min(n_components, len(free))):
+        drawn = rng.choice(len(free), min(CANDIDATES, len(free)), replace=False)
+        chosen = drawn[nearest[drawn].argmin()]
+        atoms[k] = free[chosen]
+        free, nearest = np.delete(free, chosen, axis=0), np.delete(nearest, chosen)
+        nearest = np.maximum(nearest, np.abs(free @ atoms[k]))
+    return atoms
+
+
+class Alternation:
+    """A run in progress, an engine of ``road.solve``: each step codes the samples and updates the dictionary.
+
+    In the first four fifths of the iterations the codes are those of the coder, be they better or worse than the
+    ones before: greedy coders are no minimisers, and their slips are what leads out of wrong minima. Every tenth time
+    the rarely used atoms are renewed. The last fifth
+    starts from the best iteration, a sample keeps its codes where the coder's are worse, and a step that would
+    raise the objective is not taken. An update that finds its own codes goes downhill from the start.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        float64, of order one.
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+    update : Update
+    code : callable or None
+        ``code(data, dictionary, codes) -> codes``; None: the update finds the codes.
+    codes : array of shape (n_samples, n_components)
+        Where an update without a coder starts; with a coder, they do not matter.
+    alpha : float
+        Weight of the penalty on the codes in the objective; 0: there is none.
+    ridge : float
+        For "simco".
+    max_iter : int
+    """
+
+    rhos: Triple = (math.nan, math.nan, math.nan)
+
+    def __init__(
+        self,
+        data: Array,
+        dictionary: Array,
+        *,
+        update: Update,
+        code: Callable[[Array, Array, Array], Array] | None,
+        codes: Array,
+        arguments: dict[str, float],
+        alpha: float,
+        max_iter: int,
+    ) -> None:
+        self._data, self._size = data, float(np.linalg.norm(data))
+        self._step, self._code, self._alpha = partial(update.step, **arguments), code, alpha
+        self._penalty = update.penalty if code is None else None
+        self._exploring = 0 if code is None else max_iter - round(SETTLING * max_iter)
+        self._dictionary, self._codes = dictionary, codes
+        self._errors = energies(residual(data, dictionary, codes))
+        self._objective = self._evaluate(codes, self._errors)
+        self._best = (math.inf, dictionary, codes, self._errors)
+        self._iterations = 0
+
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration; there is no ρ, and ``following`` is None."""
+        before = self._dictionary, self._codes
+        settling = self._iterations >= self._exploring
+        if self._iterations == self._exploring and self._code is not None and self._iterations > 0:
+            self._objective, self._dictionary, self._codes, self._errors = self._best
+        elif 0 < self._iterations <= self._exploring - RENEWAL and self._iterations % RENEWAL == 0:
+            self._dictionary = renew_rare_atoms(self._data, self._dictionary, self._codes)
+        self._iterations += 1
+        codes = self._codes if self._code is None else self._coded(self._code, settling)
+        dictionary, codes = self._step(self._data, self._dictionary, codes)
+        dictionary, codes = replace_atoms(self._data, dictionary, codes, self._alpha)
+        errors = energies(residual(self._data, dictionary, codes))
+        objective = self._evaluate(codes, errors)
+        if not settling or not objective > self._objective:  # not a number is taken, and ends the run
+            self._objective, self._dictionary, self._codes, self._errors = objective, dictionary, codes, errors
+        if self._objective < self._best[0]:
+            self._best = (self._objective, self._dictionary, self._codes, self._errors)
+        return Measures(
+            objective=self._objective,
+            primal=change(before[1], self._codes),
+            dual=change(before[0], self._dictionary),
+            error=math.sqrt(self._errors.sum()) / self._size,
+        )
+
+    def _coded(self, code: Callable[[Array, Array, Array], Array], settling: bool) -> Array:
+        codes = code(self._data, self._dictionary, self._codes)
+        if settling:
+            worse = self._costs(codes, energies(residual(self._data, self._dictionary, codes))) > self._costs(
+                self._codes, self._errors
+            )
+            codes[worse] = self._codes[worse]
+        return codes
+
+    def _costs(self, codes: Array, errors: Array) -> Array:
+        """What every sample adds to the objective of a run with a coder, up to a common factor."""
+        costs: Array = errors / 2 + self._alpha * np.abs(codes).sum(axis=1) if self._alpha > 0 else errors
+        return costs
+
+    def _evaluate(self, codes: Array, errors: Array) -> float:
+        misfit = float(errors.sum())
+        if self._alpha == 0:
+            return math.sqrt(misfit)
+        penalty = self._penalty(codes, self._alpha) if self._penalty else self._alpha * float(np.abs(codes).sum())
+        return (misfit / 2 + penalty) / self._alpha
+
+    def dictionary(self) -> Array:
+        """Return the atoms, shape (n_components, n_features)."""
+        return self._dictionary
+
+    def codes(self) -> Array:
+        """Return the codes, shape (n_samples, n_components)."""
+        return self._codes
+
+
+def learn(
+    data: Array,
+    dictionary: Array,
+    *,
+    update: str,
+    coder: str | None,
+    n_nonzero_coefs: int | None,
+    alpha: float,
+    ridge: float,
+    unit: float,
+    max_iter: int,
+    tol: float,
+    callback: Callback | None,
+    verbose: int,
+    n_jobs: int | None,
+) -> Fit:
+    """Run a two-stage method from a start.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        float64, of order one.
+    dictionary : array of shape (n_components, n_features), rows of unit norm
+        The start.
+    update : str
+        A key of ``UPDATES``.
+    coder : str or None
+        A name of ``roadict.coders``; None: the update finds its codes.
+    n_nonzero_coefs, ridge, max_iter, tol, callback, verbose, n_jobs
+        As for ``AlternatingDictionaryLearning``.
+    alpha : float
+        Weight or threshold, in the units of data.
+    unit : float
+        The user's data over these.
+
+    Returns
+    -------
+    Fit
+        In the user's units.
+    """
+    method = UPDATES[update]
+    code = None if coder is None else partial(
+        _coded, coder=coder, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, n_jobs=n_jobs
+    )
+    zeros = np.zeros((len(data), len(dictionary)))
+    codes = zeros if code is not None else _coded(data, dictionary, zeros, "lasso", None, alpha, n_jobs)
+    given = {"alpha": alpha, "ridge": ridge}
+    line = ProgressLine(every_iteration=verbose > 1) if verbose else None
+    run = Alternation(
+        data,
+        dictionary,
+        update=method,
+        code=code,
+        codes=codes,
+        arguments={name: given[name] for name in method.takes},
+        alpha=alpha if coder in (None, "lasso") else 0.0,
+        max_iter=max_iter,
+    )
+    with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
+        callbacks = tuple(call for call in (line, callback) if call is not None)
+        outcome = solve(run, max_iter=max_iter, tol=tol, error_bound=None, unit=unit, callbacks=callbacks)
+    dictionary, codes = (dictionary, codes) if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
+    signs = leading_signs(dictionary)
+    history = outcome.history
+    fit = Fit(
+        outcome,
+        dictionary * signs[:, None],
+        codes * (signs * unit),
+        float(history["error"][-1]),
+        float(history["objective"][-1]),
+    )
+    if line is not None:
+        line.close(summary(fit))
+    return fit
+
+
+def _coded(
+    data: Array,
+    dictionary: Array,
+    start: Array,
+    coder: str,
+    n_nonzero_coefs: int | None,
+    alpha: float,
+    n_jobs: int | None,
+) -> Array:
+    takes = TAKES[coder]
+    small = data.size * len(dictionary) < SMALL_WORK
+    return encode(
+        data,
+        None,
+        dictionary,
+        algorithm=coder,
+        n_nonzero_coefs=n_nonzero_coefs if "n_nonzero_coefs" in takes else None,
+        alpha=alpha if "alpha" in takes else None,
+        start=start if "start" in takes else None,
+        n_jobs=1 if small else n_jobs,
+    )
