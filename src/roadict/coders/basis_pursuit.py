@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
-from roadict.coders.lasso import FLOOR, solve_lasso
+from roadict.coders.lasso import FLOOR, duality_gap, solve_lasso
 from roadict.coders.scaling import Scaled, code_chunks
 from roadict.parallel import kernel
 
@@ -17,96 +17,85 @@ MAX_WEIGHTS = 60
 
 
 @kernel
-def _refit(  # type: ignore[no-untyped-def]
-    rows, columns, gram, seen, hidden, sample, codes, residual, correlations
-):
-    """Fit the codes in use by least squares, in place; leave the residual and its correlations.
+def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlations):  # type: ignore[no-untyped-def]
+    """Fit the codes in use by least squares, in place; leave the residual and its correlations, return its square.
 
     Twice: the second fit, of what the first left, takes off the rounding of the first.
     """
     support = np.flatnonzero(codes)
-    for _ in range(2):
-        subtract_atoms(rows, support, codes[support], sample, hidden, residual)
+    square = 0.0
+    for again in range(3):
+        square = subtract_atoms(rows, support, codes[support], sample, hidden, residual)
         correlate(columns, seen, residual, correlations)
-        codes[support] += least_squares(rows, gram, hidden, correlations, support)
-    square = subtract_atoms(rows, support, codes[support], sample, hidden, residual)
-    correlate(columns, seen, residual, correlations)
+        if again < 2:
+            codes[support] += least_squares(rows, gram, hidden, correlations, support)
     return square
 
 
 @kernel
-def _is_optimal(codes, products, largest, correlations):  # type: ignore[no-untyped-def]
-    """Tell whether the codes fit as well as any and a dual point proves their Σ|codes| smallest.
+def _is_proven(codes, correlations, products, alpha, square, largest):  # type: ignore[no-untyped-def]
+    """Tell whether a dual point proves Σ|codes| to be the smallest.
 
-    products: of all atoms with the dual point; correlations: with the residual of the codes.
+    correlations, products: of all atoms with the residual and with the dual point; alpha: 0 where the residual is to
+    be as small as any; square: of the residual.
     """
-    total, bound, steepest, left = 0.0, 0.0, 1.0, 0.0
-    for k in range(len(codes)):
-        total += abs(codes[k])
-        bound += codes[k] * products[k]
-        steepest = max(steepest, abs(products[k]))
-        left = max(left, abs(correlations[k]))
-    return total - bound / steepest <= GAP * total and left <= GAP * largest
+    total = np.sum(np.abs(codes))
+    if alpha > 0:
+        gap, _, _ = duality_gap(square, codes, correlations, alpha)
+        return gap <= GAP * alpha * total
+    steepest = max(1.0, np.max(np.abs(products)))
+    return total - np.sum(codes * products) / steepest <= GAP * total and np.max(np.abs(correlations)) <= GAP * largest
 
 
 @kernel
-def _pursue_sample(  # type: ignore[no-untyped-def]
-    rows, columns, gram, seen, hidden, sample, codes, epsilon, buffers, residuals
-):
-    """Follow the Lasso codes to the weight at which they solve the problem; return whether it was found.
+def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):  # type: ignore[no-untyped-def]
+    """Follow the Lasso codes to the weight at which they solve the problem; return whether that is proven.
 
-    For given signs the Lasso codes are refitted + alpha * change, and their squared misfit is that of the refitted
-    ones plus alpha² times a constant: the weight that meets the bound is then known exactly.
+    For given signs the Lasso codes are fitted - alpha * slope, their squared misfit is base + alpha² * curvature: the
+    weight that meets the bound for these signs, and the codes for it, are known exactly.
     """
-    correlations, refitted = buffers[0], buffers[1]
-    residual, left = residuals[0], residuals[1]
+    residual, point = np.empty(len(sample)), np.empty(len(sample))
+    correlations, products = np.empty(len(codes)), np.empty(len(codes))
     codes[:] = 0.0
     correlate(columns, seen, sample, correlations)
-    largest, square = np.max(np.abs(correlations)), np.sum(sample * sample)
+    largest = np.max(np.abs(correlations))
     if largest == 0 or epsilon >= 1:
         return True
-    target = epsilon * epsilon * square
+    target = epsilon * epsilon * np.sum(sample * sample)
     low, high, alpha = 0.0, largest, largest * max(0.1, min(epsilon, 0.9))
     for _ in range(MAX_WEIGHTS):
         solve_lasso(rows, columns, gram, seen, hidden, sample, codes, alpha, LASSO_GAP, residual, correlations)
-        polished = codes.copy()
-        base = _refit(rows, columns, gram, seen, hidden, sample, polished, left, refitted)
-        if target <= 0:
-            if _is_optimal(polished, (correlations - refitted) / alpha, largest, refitted):
-                codes[:] = polished
-                return True
-            following = 0.1 * alpha
+        found = np.sum(residual * residual)
+        support, fitted = np.flatnonzero(codes), codes.copy()
+        slope = least_squares(rows, gram, hidden, np.sign(codes), support)
+        curvature = subtract_atoms(rows, support, -slope, np.zeros_like(sample), hidden, point)
+        correlate(columns, seen, point, products)
+        base = _refit(rows, columns, gram, seen, hidden, sample, fitted, residual, correlations)
+        following = np.sqrt((target - base) / curvature) if target > base else 0.0
+        fitted[support] -= following * slope
+        square = base + following * following * curvature
+        if _is_proven(fitted, correlations + following * products, products, following, square, largest):
+            codes[:] = fitted
+            return True
+        if found > target:
+            high = alpha
         else:
-            found = np.sum(residual * residual)
-            if found > target:
-                high = alpha
-            else:
-                low = alpha
-            change = np.sum((residual - left) ** 2)
-            following = alpha * np.sqrt((target - base) / change) if target > base and change > 0 else 0.0
-            if abs(following - alpha) <= GAP * alpha:
-                codes[:] = polished + following / alpha * (codes - polished)
-                return True
-            if not low < following < high:
-                following = np.sqrt(low * high) if low > 0 else 0.1 * high
+            low = alpha
+        if not low < following < high:
+            following = np.sqrt(low * high) if low > 0 else 0.1 * high
         if following < FLOOR * largest:
-            # Nothing fits better than least squares on this support, or the rest is rounding.
-            codes[:] = polished
-            return np.max(np.abs(refitted)) <= 1e-6 * largest
+            break  # the rest is rounding
         alpha = following
+    codes[:] = fitted
     return False
 
 
 @kernel
 def _basis_pursuit_chunk(rows, columns, gram, observed, samples, codes, epsilon):  # type: ignore[no-untyped-def]
-    n_components, n_features = rows.shape
-    buffers, residuals = np.empty((2, n_components)), np.empty((2, n_features))
     rough = 0
     for n in range(len(samples)):
-        seen, hidden = split_features(observed, n, n_features)
-        rough += not _pursue_sample(
-            rows, columns, gram, seen, hidden, samples[n], codes[n], epsilon[n], buffers, residuals
-        )
+        seen, hidden = split_features(observed, n, rows.shape[1])
+        rough += not _pursue_sample(rows, columns, gram, seen, hidden, samples[n], codes[n], epsilon[n])
     return rough
 
 
@@ -127,7 +116,7 @@ def basis_pursuit(problem: Scaled, epsilon: Array, n_jobs: int | None) -> tuple[
     -------
     codes : array of shape (n_samples, n_components)
     rough : int
-        Number of samples for which the weight was not found.
+        Number of samples whose codes are not proven optimal to 1e-9.
 
     References
     ----------

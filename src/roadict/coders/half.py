@@ -13,7 +13,7 @@ Array = NDArray[np.floating]
 CUT = 54 ** (1 / 3) / 4
 """Half thresholding with weight w makes zero what is at most CUT * (2 w)^(2/3)."""
 MAX_ITER = 10_000
-TOLERANCE = 1e-10
+TOLERANCE = 1e-8
 """Change of the codes in one iteration, as a share of the largest, at which they are taken for a fixed point."""
 
 
@@ -55,7 +55,7 @@ def _half_chunk(  # type: ignore[no-untyped-def]
             if sparsity[n] > 0:
                 sizes = np.abs(correlations)
                 top_atoms(sizes, sparsity[n])
-                weight = _weight_from_cut(np.max(sizes))
+                weight = _weight_from_cut((1 + 1e-12) * np.max(sizes))  # the next one must not stay by rounding
             change, largest = 0.0, 0.0
             for k in range(n_components):
                 new = half_threshold(correlations[k], weight)

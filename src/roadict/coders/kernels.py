@@ -6,7 +6,7 @@ from roadict.parallel import kernel
 
 NEGLIGIBLE = 1e-13
 """Correlations of a residual below this share of the sample's norm are rounding."""
-DEPENDENT = 1e-12
+DEPENDENT = 1e-10
 """An atom of whose squared norm a smaller share is left outside the span of others is taken for dependent on them."""
 
 

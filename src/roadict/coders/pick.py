@@ -140,8 +140,9 @@ def _sparsity(problem: Scaled, asked: int | None, bounded: bool) -> NDArray[np.i
 
 
 def _bounds(problem: Scaled, epsilon: ArrayLike | None) -> Array:
-    bounds = np.asarray(0.0 if epsilon is None else epsilon, np.float64)
-    return np.ascontiguousarray(np.broadcast_to(bounds, len(problem.data)))
+    bounds = np.empty(len(problem.data))
+    bounds[:] = 0.0 if epsilon is None else epsilon
+    return bounds
 
 
 def _weights(problem: Scaled, alpha: float | None) -> Array:
