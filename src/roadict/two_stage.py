@@ -7,17 +7,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.coders.omp import omp_of_order_one
 from roadict.coders.pick import TAKES, encode
 from roadict.linalg import leading_signs, unit_rows
+from roadict.parallel import Workers
 from roadict.progress import ProgressLine
 from roadict.road.formulation import Measures, Triple
 from roadict.road.learn import Fit, summary
-from roadict.road.solve import Callback, solve
+from roadict.road.solve import Callback, Outcome, solve
 from roadict.updates.pick import UPDATES, Update
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
 from roadict.updates.sparse import change, energies, residual
 
 Array = NDArray[np.floating]
+Stage = Callable[[Array, Array, Array], Array]
 
 CANDIDATES = 10
 """Samples drawn for every atom of a start, of which the one least like the atoms before it is taken."""
@@ -91,7 +94,7 @@ class Alternation:
         dictionary: Array,
         *,
         update: Update,
-        code: Callable[[Array, Array, Array], Array] | None,
+        code: Stage | None,
         codes: Array,
         arguments: dict[str, float],
         alpha: float,
@@ -132,7 +135,7 @@ class Alternation:
             error=math.sqrt(self._errors.sum()) / self._size,
         )
 
-    def _coded(self, code: Callable[[Array, Array, Array], Array], settling: bool) -> Array:
+    def _coded(self, code: Stage, settling: bool) -> Array:
         codes = code(self._data, self._dictionary, self._codes)
         if settling:
             worse = self._costs(codes, energies(residual(self._data, self._dictionary, codes))) > self._costs(
@@ -203,11 +206,13 @@ def learn(
         In the user's units.
     """
     method = UPDATES[update]
-    code = None if coder is None else partial(
-        _coded, coder=coder, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, n_jobs=n_jobs
-    )
-    zeros = np.zeros((len(data), len(dictionary)))
-    codes = zeros if code is not None else _coded(data, dictionary, zeros, "lasso", None, alpha, n_jobs)
+    small = data.size * len(dictionary) < SMALL_WORK
+    workers = Workers(1 if small else n_jobs)
+    code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, alpha, workers)
+    if code is None:
+        codes = encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
+    else:
+        codes = np.zeros((len(data), len(dictionary)))
     given = {"alpha": alpha, "ridge": ridge}
     line = ProgressLine(every_iteration=verbose > 1) if verbose else None
     run = Alternation(
@@ -220,42 +225,39 @@ def learn(
         alpha=alpha if coder in (None, "lasso") else 0.0,
         max_iter=max_iter,
     )
-    with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-        callbacks = tuple(call for call in (line, callback) if call is not None)
-        outcome = solve(run, max_iter=max_iter, tol=tol, error_bound=None, unit=unit, callbacks=callbacks)
+    callbacks = tuple(call for call in (line, callback) if call is not None)
+    try:
+        with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
+            outcome = solve(run, max_iter=max_iter, tol=tol, error_bound=None, unit=unit, callbacks=callbacks)
+    finally:
+        workers.close()
     dictionary, codes = (dictionary, codes) if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
-    signs = leading_signs(dictionary)
-    history = outcome.history
-    fit = Fit(
-        outcome,
-        dictionary * signs[:, None],
-        codes * (signs * unit),
-        float(history["error"][-1]),
-        float(history["objective"][-1]),
-    )
+    fit = _finish(outcome, dictionary, codes, unit)
     if line is not None:
         line.close(summary(fit))
     return fit
 
 
-def _coded(
-    data: Array,
-    dictionary: Array,
-    start: Array,
-    coder: str,
-    n_nonzero_coefs: int | None,
-    alpha: float,
-    n_jobs: int | None,
-) -> Array:
+def _finish(outcome: Outcome, dictionary: Array, codes: Array, unit: float) -> Fit:
+    """Fix the signs (largest entry of an atom positive) and return to the user's units."""
+    signs = leading_signs(dictionary)
+    error, objective = (float(outcome.history[name][-1]) for name in ("error", "objective"))
+    return Fit(outcome, dictionary * signs[:, None], codes * (signs * unit), error, objective)
+
+
+def _coding_stage(coder: str, n_features: int, n_nonzero_coefs: int | None, alpha: float, workers: Workers) -> Stage:
+    """Make a function of (data, dictionary, codes before) that returns new codes."""
+    if coder == "omp":
+        asked = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
+        return lambda data, atoms, _: omp_of_order_one(data, atoms, min(asked, *atoms.shape), workers)
     takes = TAKES[coder]
-    small = data.size * len(dictionary) < SMALL_WORK
-    return encode(
+    return lambda data, atoms, codes: encode(
         data,
         None,
-        dictionary,
+        atoms,
         algorithm=coder,
         n_nonzero_coefs=n_nonzero_coefs if "n_nonzero_coefs" in takes else None,
         alpha=alpha if "alpha" in takes else None,
-        start=start if "start" in takes else None,
-        n_jobs=1 if small else n_jobs,
+        start=codes if "start" in takes else None,
+        n_jobs=workers.n_threads,
     )

@@ -14,8 +14,8 @@ from roadict.coders.kernels import (
     split_features,
     subtract_atoms,
 )
-from roadict.coders.scaling import Scaled, code_chunks
-from roadict.parallel import kernel
+from roadict.coders.scaling import CHUNK, Scaled, code_chunks
+from roadict.parallel import Workers, kernel
 
 Array = NDArray[np.floating]
 
@@ -93,3 +93,33 @@ def omp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: 
     matching pursuit", 2008.
     """
     return code_chunks(_omp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
+
+
+def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, workers: Workers) -> Array:
+    """Code as ``omp`` does, for a loop that calls it often: data and atoms are float64 of order one already.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    dictionary : array of shape (n_components, n_features)
+    n_nonzero_coefs : int
+        At most n_features and n_components.
+    workers : Workers
+
+    Returns
+    -------
+    array of shape (n_samples, n_components)
+    """
+    columns, gram = np.ascontiguousarray(dictionary.T), dictionary @ dictionary.T
+    codes = np.zeros((len(data), len(dictionary)))
+    everything = np.empty((0, 0), np.bool_)
+    chunk = len(data) if workers.n_threads == 1 else CHUNK
+
+    def task(i: int) -> None:
+        samples = data[i * chunk : (i + 1) * chunk]
+        sparsity, epsilon = np.full(len(samples), n_nonzero_coefs), np.zeros(len(samples))
+        part = codes[i * chunk : (i + 1) * chunk]
+        _omp_chunk(dictionary, columns, gram, everything, samples, part, sparsity, epsilon)
+
+    workers.run(task, -(-len(data) // chunk))
+    return codes
