@@ -6,17 +6,12 @@ __version__ = "0.1.0"
 __all__ = ["ROAD", "AlternatingDictionaryLearning", "__version__", "load"]
 
 if TYPE_CHECKING:
-    from roadict.alternating import AlternatingDictionaryLearning
-    from roadict.estimators import ROAD, load
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning, load
 
 
 def __getattr__(name: str) -> Any:
     """Import the estimators on first use, so that ``import roadict`` stays light."""
-    if name == "AlternatingDictionaryLearning":
-        from roadict import alternating
-
-        return alternating.AlternatingDictionaryLearning
-    if name in ("ROAD", "load"):
+    if name in ("AlternatingDictionaryLearning", "ROAD", "load"):
         from roadict import estimators
 
         return getattr(estimators, name)

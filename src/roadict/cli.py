@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from roadict import __version__
 
 if TYPE_CHECKING:
-    from roadict.estimators import ROAD
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning
     from roadict.road.solve import Snapshot
+
+    Learned = ROAD | AlternatingDictionaryLearning
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -63,22 +65,44 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-@app.command(epilog="Example: roadict learn patches.npy -k 64 -o model.npz --seed 0")
+@app.command(
+    epilog="Examples: roadict learn patches.npy -k 64 -o model.npz --seed 0; "
+    "roadict learn patches.npy -k 64 -o model.npz --method ksvd --sparsity 5"
+)
 def learn(
     data: DataArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
     n_components: Annotated[
         int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the features.")
     ] = None,
-    formulation: Annotated[str, typer.Option(help="constrained, lasso or inexact.")] = "constrained",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="road, or a two-stage method: mod, ksvd, approximate-ksvd, simco, blotless, sequential, "
+            "consistent-sequential."
+        ),
+    ] = "road",
+    coder: Annotated[
+        str | None, typer.Option(help="two-stage: omp, lasso, ...; default omp, none for the sequential ones.")
+    ] = None,
+    sparsity: Annotated[
+        int | None, typer.Option(help="two-stage: coefficients per signal. Default: a tenth of the features.")
+    ] = None,
+    formulation: Annotated[str, typer.Option(help="road: constrained, lasso or inexact.")] = "constrained",
     epsilon: Annotated[
         str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0 is noise-free.")
     ] = "auto",
-    alpha: Annotated[float | None, typer.Option(help="lasso: weight of the sum of |codes|.")] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="lasso and the sequential methods: weight of the sum of |codes|.")
+    ] = None,
     beta: Annotated[str | None, typer.Option(help="inexact: one ridge weight or three, as 200,300,250.")] = None,
     rho: Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")] = "auto",
-    max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 2000,
-    tol: Annotated[float, typer.Option(help="Bound on the relative residuals; 0: run all iterations.")] = 1e-4,
+    max_iter: Annotated[
+        int | None, typer.Option(help="Largest number of iterations. Default: 2000 for road, else 100.")
+    ] = None,
+    tol: Annotated[
+        float, typer.Option(help="Bound on the relative residuals or changes; 0: run all iterations.")
+    ] = 1e-4,
     n_init: Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")] = None,
     missing: Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")] = False,
     engine: Annotated[str, typer.Option(help="auto, numba or reference.")] = "auto",
@@ -89,27 +113,37 @@ def learn(
 ) -> None:
     """Learn a dictionary from signals and save it as a model."""
     _check_output(output, (".npz",), inputs=(data,))
-    from roadict.estimators import ROAD
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning
     from roadict.tables import read_matrix
 
+    run = {"tol": tol, "random_state": seed, "n_jobs": jobs} | ({} if max_iter is None else {"max_iter": max_iter})
+    model: "Learned"
+    if method == "road":
+        _refuse(method, {"--coder": coder, "--sparsity": sparsity})
+        model = ROAD(
+            n_components,
+            formulation=formulation,
+            epsilon=_number_or_word("--epsilon", epsilon),
+            alpha=alpha,
+            beta=None if beta is None else _one_or_three("--beta", beta),
+            rho=rho if rho == "auto" else _one_or_three("--rho", rho),
+            n_init=n_init,
+            missing_values=np.nan if missing else None,
+            engine=engine,
+            **run,
+        )
+    else:
+        changed = {"--epsilon": (epsilon, "auto"), "--rho": (rho, "auto"), "--engine": (engine, "auto")}
+        changed["--formulation"] = (formulation, "constrained")
+        given = {option: value for option, (value, default) in changed.items() if value != default}
+        _refuse(method, given | {"--beta": beta, "--n-init": n_init, "--missing": missing or None})
+        _check_method(method)
+        model = AlternatingDictionaryLearning(
+            n_components, update=method, coder=coder, n_nonzero_coefs=sparsity, alpha=alpha, **run
+        )
     X = read_matrix(data, key)
     if not quiet:
         typer.echo(f"{data}: {X.shape[0]} samples of {X.shape[1]} features, {X.dtype}", err=True)
-    model = ROAD(
-        n_components,
-        formulation=formulation,
-        epsilon=_number_or_word("--epsilon", epsilon),
-        alpha=alpha,
-        beta=None if beta is None else _one_or_three("--beta", beta),
-        rho=rho if rho == "auto" else _one_or_three("--rho", rho),
-        max_iter=max_iter,
-        tol=tol,
-        n_init=n_init,
-        missing_values=np.nan if missing else None,
-        engine=engine,
-        random_state=seed,
-        n_jobs=jobs,
-    )
     _fit_with_progress(model, X, quiet)
     model.save(output)
     if not quiet:
@@ -210,7 +244,7 @@ def demo(
         typer.echo(f"convergence: {out / 'convergence.png'}")
 
 
-def _fit_with_progress(model: "ROAD", X: NDArray[Any], quiet: bool) -> None:
+def _fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
     with _showing_warnings(), _bar(quiet, "learning") as advance:
         start = 0
 
@@ -224,7 +258,7 @@ def _fit_with_progress(model: "ROAD", X: NDArray[Any], quiet: bool) -> None:
     model.set_params(callback=None)
 
 
-def _report(model: "ROAD") -> None:
+def _report(model: "Learned") -> None:
     per_sample = (model.codes_ != 0).sum(axis=1).mean()
     unused = int((model.atom_usage_ == 0).sum())
     typer.echo(
@@ -273,6 +307,20 @@ def _check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...
         raise ValueError(f"output {path} cannot be written; choose another place")
     if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"output {path} is also an input; choose another name")
+
+
+def _check_method(method: str) -> None:
+    from roadict.updates.pick import UPDATES
+
+    if method not in UPDATES:
+        raise ValueError(f"--method {method} is not known; use road, {', '.join(UPDATES)}")
+
+
+def _refuse(method: str, options: dict[str, Any]) -> None:
+    """Refuse options that are given, but belong to other methods."""
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} does not belong to --method {method}; leave it out")
 
 
 def _number_or_word(option: str, text: str) -> float | str:

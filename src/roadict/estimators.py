@@ -1,24 +1,24 @@
 """The scikit-learn face of roadict."""
 
 import math
-import numbers
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks, model_io
-from roadict.road.attributes import pack, unpack
+from roadict.alternating import AlternatingDictionaryLearning
+from roadict.learner import Learner
+from roadict.road.attributes import unpack
 from roadict.road.engines.pick import ENGINES
 from roadict.road.formulation import Triple
 from roadict.road.history import COLUMNS
-from roadict.road.learn import Fit, learn, relative_error
+from roadict.road.learn import Fit, learn
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.solve import Callback
 from roadict.road.start import starting_point
@@ -31,7 +31,7 @@ STARTS = 6
 _START_KEY = 1
 
 
-class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ROAD(Learner):
     """Dictionary learning by rank-one atomic decomposition.
 
     Finds ``X ≈ codes @ components`` with few nonzero codes per sample, by ADMM on one variable: a set of rank-one
@@ -196,8 +196,6 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         data, observed = self._validated(X, reset=True)
-        if not data.any():
-            raise ValueError("all entries of X are zero; there is nothing to learn from")
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         plan = make_plan(
             data,
@@ -249,101 +247,16 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             n_nonzero_coefs=self.transform_n_nonzero_coefs,
         )
 
-    def inverse_transform(self, codes: ArrayLike) -> Array:
-        """Turn codes back into samples.
-
-        Parameters
-        ----------
-        codes : array of shape (n_samples, n_components)
-
-        Returns
-        -------
-        array of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
-        n_columns, n_components = checked.shape[1], len(self.components_)
-        if n_columns != n_components:
-            raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
-        samples: Array = checked @ self.components_.astype(checked.dtype)
-        return samples
-
-    def score(self, X: ArrayLike, y: None = None) -> float:
-        """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        data, observed = self._validated(X, reset=False)
-        return -relative_error(data, observed, self.transform(X), self.components_)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a plain ``.npz`` file without pickles, which ``roadict.load`` reads.
-
-        ``callback``, ``dict_init``, ``code_init`` and a ``random_state`` that is not an integer are left out.
-
-        Parameters
-        ----------
-        path : path
-            Written under a temporary name first, then renamed.
-        """
-        check_is_fitted(self)
-        parameters = self.get_params(deep=False) | dict.fromkeys(("callback", "dict_init", "code_init"))
-        seed: Any = self.random_state
-        parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
-        parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
-        model_io.write_model(path, "ROAD", parameters, pack(self))
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn which dtypes are kept and whether NaN is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.allow_nan = self.missing_values is not None
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
-        if self.missing_values is not None and not _is_nan(self.missing_values):
-            raise ValueError(f"missing_values={self.missing_values!r} must be None or np.nan")
-        missing = self.missing_values is not None
-        X = checks.unmasked(X, missing)
-        if not missing:
-            checks.observed_only(X)
-        data = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan" if missing else True,
-            ensure_min_samples=2 if reset else 1,
-        )
-        return checks.split_missing(data, missing)
-
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
         checks.one_of("transform_algorithm", self.transform_algorithm, ALGORITHMS)
-        checks.whole_number("max_iter", self.max_iter)
-        for name in ("n_components", "n_init", "transform_n_nonzero_coefs"):
+        self._check_run()
+        for name in ("n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
                 checks.whole_number(name, getattr(self, name))
-        checks.real_number("tol", self.tol, zero=True)
-        if not isinstance(self.verbose, bool):
-            checks.whole_number("verbose", self.verbose, 0)
         if self.transform_alpha is not None:
             checks.real_number("transform_alpha", self.transform_alpha, zero=True)
-        checks.threads("n_jobs", self.n_jobs)
         for name, form in (("epsilon", "constrained"), ("alpha", "lasso"), ("beta", "inexact")):
             value = getattr(self, name)
             given = value is not None and not (isinstance(value, str) and value == "auto")
@@ -351,8 +264,6 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(
                     f'{name}={value!r} belongs to formulation="{form}", not "{self.formulation}"; leave it out'
                 )
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback={self.callback!r} must be callable")
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={self.checkpoint!r} is not supported in this version; leave it at None")
 
@@ -406,7 +317,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
-def load(path: str | os.PathLike[str]) -> ROAD:
+def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
     """Read a model that ``save`` wrote. Opening somebody's model never runs code.
 
     Parameters
@@ -415,7 +326,8 @@ def load(path: str | os.PathLike[str]) -> ROAD:
 
     Returns
     -------
-    ROAD
+    ROAD or AlternatingDictionaryLearning
+        What was saved.
 
     Raises
     ------
@@ -423,17 +335,15 @@ def load(path: str | os.PathLike[str]) -> ROAD:
         A ValueError: the file is not a model, or is broken.
     """
     kind, parameters, arrays = model_io.read_model(path)
-    if kind != "ROAD" or not set(parameters) <= set(ROAD().get_params()):
+    made = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
+    if made is None or not set(parameters) <= set(made().get_params()):
         raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
-    model: ROAD = ROAD().set_params(**{k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()})
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
+    model: ROAD | AlternatingDictionaryLearning = made().set_params(**values)
     try:
         unpack(model, arrays)
     except (KeyError, ValueError, TypeError, IndexError) as broken:
         raise model_io.ModelFileError(
-            f"{os.fspath(path)} is not a whole ROAD model ({broken}); save it again"
+            f"{os.fspath(path)} is not a whole {kind} model ({broken}); save it again"
         ) from broken
     return model
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and math.isnan(value)
