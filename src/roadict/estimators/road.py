@@ -1,4 +1,4 @@
-"""The scikit-learn face of roadict."""
+"""ROAD as a scikit-learn estimator."""
 
 import math
 import numbers
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks, model_io
+from roadict.coders.pick import TAKES, encode
+from roadict.estimators.shared import decoded, validated
 from roadict.road.attributes import pack, unpack
 from roadict.road.engines.pick import ENGINES
 from roadict.road.formulation import Triple
@@ -23,7 +25,6 @@ from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.solve import Callback
 from roadict.road.start import starting_point
 from roadict.seeds import RandomStateLike, streams
-from roadict.sparse_coding import ALGORITHMS, encode
 
 Array = NDArray[np.floating]
 STARTS = 6
@@ -75,12 +76,14 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     engine : {"auto", "numba", "reference"}, default="auto"
         "numba": compiled, fast. "reference": the paper's equations, literally; for checking. "auto": "numba", but
         "reference" for data with more than twice as many features as samples.
-    transform_algorithm : {"lasso", "omp", "threshold"}, default="lasso"
-        How ``transform`` codes.
+    transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
+        How ``transform`` codes; ``SparseCoder`` tells more of each. "basis-pursuit" reproduces the samples exactly.
     transform_alpha : float, default=None
-        Weight of Σ|codes| in ``transform``. None: chosen at fit, see ``transform_alpha_``.
+        Weight of the sparsity term in ``transform``, for "lasso", "threshold" and "half". None: chosen at fit, see
+        ``transform_alpha_``; for "half" that of ``SparseCoder``.
     transform_n_nonzero_coefs : int, default=None
-        Coefficients per sample for "omp". None: a tenth of the features.
+        Coefficients per sample for "omp", "mp", "sp" and "cosamp", None: a tenth of the (observed) features; for
+        "half" instead of a weight.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
         error, rho, seconds, dictionary, codes); ends the run by returning True.
@@ -240,13 +243,17 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_parameters()
         data, observed = self._validated(X, reset=False)
+        algorithm, alpha = self.transform_algorithm, self.transform_alpha
+        if alpha is None and algorithm != "half":
+            alpha = self.transform_alpha_
         return encode(
             data,
             observed,
             self.components_.astype(data.dtype),
-            algorithm=self.transform_algorithm,
-            alpha=self.transform_alpha_ if self.transform_alpha is None else self.transform_alpha,
-            n_nonzero_coefs=self.transform_n_nonzero_coefs,
+            algorithm=algorithm,
+            alpha=alpha if "alpha" in TAKES[algorithm] else None,
+            n_nonzero_coefs=self.transform_n_nonzero_coefs if "n_nonzero_coefs" in TAKES[algorithm] else None,
+            n_jobs=self.n_jobs,
         )
 
     def inverse_transform(self, codes: ArrayLike) -> Array:
@@ -261,12 +268,7 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
-        n_columns, n_components = checked.shape[1], len(self.components_)
-        if n_columns != n_components:
-            raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
-        samples: Array = checked @ self.components_.astype(checked.dtype)
-        return samples
+        return decoded(codes, self.components_)
 
     def score(self, X: ArrayLike, y: None = None) -> float:
         """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
@@ -313,27 +315,12 @@ class ROAD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return len(self.components_)
 
     def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
-        if self.missing_values is not None and not _is_nan(self.missing_values):
-            raise ValueError(f"missing_values={self.missing_values!r} must be None or np.nan")
-        missing = self.missing_values is not None
-        X = checks.unmasked(X, missing)
-        if not missing:
-            checks.observed_only(X)
-        data = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan" if missing else True,
-            ensure_min_samples=2 if reset else 1,
-        )
-        return checks.split_missing(data, missing)
+        return validated(self, X, reset=reset, min_samples=2 if reset else 1)
 
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
-        checks.one_of("transform_algorithm", self.transform_algorithm, ALGORITHMS)
+        checks.one_of("transform_algorithm", self.transform_algorithm, TAKES)
         checks.whole_number("max_iter", self.max_iter)
         for name in ("n_components", "n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
@@ -433,7 +420,3 @@ def load(path: str | os.PathLike[str]) -> ROAD:
             f"{os.fspath(path)} is not a whole ROAD model ({broken}); save it again"
         ) from broken
     return model
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and math.isnan(value)
