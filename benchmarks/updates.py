@@ -154,9 +154,11 @@ def speed():
             rows.append([*shown, f"{theirs.min() / ours.min():.1f}"])
             print(rows[-1], file=sys.stderr)
     header = ["problem", "iterations", "roadict", "a fit", "data error", "dictlearn 1.0 [numba]", "a fit", "data error"]
-    body = "Shortest time of a fit (ten of the first problem, three of the second), compiled before; the same number of iterations. BLAS on one thread for both; roadict codes large problems on all cores.\n\n" + table(
-        [*header, "times faster"], rows
+    body = (
+        "Shortest time of a fit (ten of the first problem, three of the second), compiled before; the same number of "
+        "iterations. BLAS on one thread for both; roadict codes large problems on all cores.\n\n"
     )
+    body += table([*header, "times faster"], rows)
     write_section("Two-stage methods: speed", "python benchmarks/updates.py speed", body)
 
 

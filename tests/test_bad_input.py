@@ -149,7 +149,7 @@ def test_unknown_words_are_answered_with_the_known_ones():
     for name, known in {
         "engine": ("auto", "reference", "numba"),
         "formulation": ("constrained", "lasso", "inexact"),
-        "transform_algorithm": ("lasso", "omp", "threshold"),
+        "transform_algorithm": ("omp", "mp", "sp", "cosamp", "lasso", "basis-pursuit", "half", "threshold"),
         "epsilon": ("auto", "a number"),
         "rho": ("auto", "a number"),
     }.items():
@@ -529,7 +529,7 @@ def test_learning_follows_the_scale_of_the_data(dtype, scale, formulation):
 
 
 @pytest.mark.parametrize(("dtype", "scale"), SCALES)
-@pytest.mark.parametrize("algorithm", ["lasso", "omp", "threshold"])
+@pytest.mark.parametrize("algorithm", ["lasso", "omp", "basis-pursuit", "threshold"])
 def test_transform_follows_the_scale_of_the_data(dtype, scale, algorithm):
     data = X.astype(dtype)
     plain = road(transform_algorithm=algorithm).fit(data)

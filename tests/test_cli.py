@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from roadict import ROAD, __version__, cli, load
+from roadict import ROAD, SparseCoder, __version__, cli, load
 from roadict.synthetic import planted
 
 PROGRAM = (sys.executable, "-m", "roadict")
@@ -213,6 +213,43 @@ def test_encode_equals_transform(roadict, folder, output):
     assert f"{(expected != 0).sum(axis=1).mean():.2f} coefficients per sample" in result.out
 
 
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (("--algorithm", "omp"), {"algorithm": "omp"}),
+        (("--algorithm", "omp", "--n-nonzero-coefs", "2"), {"algorithm": "omp", "n_nonzero_coefs": 2}),
+        (("-a", "sp", "-s", "2"), {"algorithm": "sp", "n_nonzero_coefs": 2}),
+        (("--algorithm", "mp", "--epsilon", "0.1"), {"algorithm": "mp", "epsilon": 0.1}),
+        (("--algorithm", "basis-pursuit", "--jobs", "1"), {"algorithm": "basis-pursuit"}),
+        (("--alpha", "0.3"), {"algorithm": "lasso", "alpha": 0.3}),
+        (("--algorithm", "half"), {"algorithm": "half"}),
+    ],
+)
+def test_encode_by_other_coders(roadict, folder, options, settings):
+    result = roadict("encode", "model.npz", "data.npy", "-o", "codes.npy", *options)
+    assert result.code == 0, result.err
+    expected = SparseCoder(load("model.npz").components_, **settings).transform(DATA)
+    np.testing.assert_array_equal(np.load("codes.npy"), expected)
+
+
+def test_encode_takes_the_weight_of_the_fit_where_none_is_given(roadict, folder):
+    assert roadict("encode", "model.npz", "data.npy", "-o", "codes.npy", "-a", "threshold").code == 0
+    model = load("model.npz")
+    expected = SparseCoder(model.components_, algorithm="threshold", alpha=model.transform_alpha_).transform(DATA)
+    np.testing.assert_array_equal(np.load("codes.npy"), expected)
+
+
+def test_encode_with_entries_missing(roadict, folder):
+    holes = DATA.copy()
+    holes[3, 2] = np.nan
+    np.save("holes.npy", holes)
+    assert roadict("encode", "model.npz", "holes.npy", "-o", "codes.npy", "--missing", "-q") == (0, "", "")
+    codes, whole = np.load("codes.npy"), load("model.npz").transform(DATA)
+    others = np.arange(len(DATA)) != 3
+    np.testing.assert_allclose(codes[others], whole[others], atol=1e-9)
+    assert np.abs(codes[3] - whole[3]).max() > 1e-3
+
+
 def test_encode_works_through_more_samples_than_it_takes_at_once(roadict, folder, monkeypatch):
     monkeypatch.setattr(cli, "ENCODE_ROWS", 50)
     assert roadict("encode", "model.npz", "data.npy", "-o", "codes.npy").code == 0
@@ -343,6 +380,14 @@ LEARN = ("-k", "8", "-o", "out.npz", "--max-iter", "5")
         (("encode", "model.npz", "data.npy", "-o", "model.npz"), "output model.npz is also an input"),
         (("encode", "model.npz", "data.npy", "-o", "data.npy"), "output data.npy is also an input"),
         (("encode", "model.npz", "data.npy", "-o", "codes.csv"), "must end in .npz or .npy"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "lars"), "algorithm='lars' must be one of 'omp'"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "--alpha", "1"), "not used by algorithm"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-s", "2"), 'not used by algorithm="lasso"'),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "-s", "0"), "n_nonzero_coefs=0 must be"),
+        (
+            ("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "--epsilon", "2"),
+            "epsilon=2 must be below",
+        ),
         (("show", "cut.npz", "-o", "atoms.png"), "cut.npz is damaged or cut short"),
         (("show", "pickled.npz", "-o", "atoms.png"), "pickled.npz is not a roadict model"),
         (("show", "data.npz", "-o", "atoms.png"), "not a roadict model"),
@@ -582,3 +627,42 @@ def test_outputs_that_cannot_become_files_are_refused_before_the_work(roadict, f
     Path("dangling.npz").symlink_to("nowhere/model.npz")
     for name, reason in (("pipe.npz", "is a pipe"), ("dangling.npz", "does not exist")):
         assert_refused(roadict("learn", "data.npy", "-k", 8, "-o", name), reason)
+
+
+# ---- two-stage methods ---------------------------------------------------------------------------------------------
+
+
+def test_learn_by_a_two_stage_method_and_encode_by_its_coder(roadict, folder):
+    from roadict import AlternatingDictionaryLearning, load
+
+    rows = planted(60, 8, 12, sparsity=2, random_state=0).data
+    np.save(folder / "rows.npy", rows)
+    shared = ("-k", "12", "-o", folder / "two.npz", "--seed", "3", "--max-iter", "20", "--tol", "0")
+    result = roadict("learn", folder / "rows.npy", *shared, "--method", "mod", "--sparsity", "2")
+    assert result.code == 0, result.err
+    expected = AlternatingDictionaryLearning(
+        12, update="mod", n_nonzero_coefs=2, random_state=3, max_iter=20, tol=0
+    ).fit(rows)
+    np.testing.assert_array_equal(load(folder / "two.npz").components_, expected.components_)
+    assert roadict("encode", folder / "two.npz", folder / "rows.npy", "-o", folder / "codes.npy").code == 0
+    np.testing.assert_array_equal(np.load(folder / "codes.npy"), expected.transform(rows))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "nope"), "--method nope is not known; use road, mod, ksvd"),
+        (("--method", "mod", "--rho", "3"), "--rho does not belong to --method mod; leave it out"),
+        (("--method", "ksvd", "--missing"), "--missing does not belong to --method ksvd"),
+        (("--sparsity", "3"), "--sparsity does not belong to --method road"),
+        (("--method", "mod", "--alpha", "3"), 'alpha=3.0 is not used by update="mod"'),
+        (("--method", "ksvd", "--coder", "lars"), "coder='lars' must be one of"),
+    ],
+)
+def test_options_of_other_methods_are_refused_in_one_line(roadict, folder, options, message):
+    np.save(folder / "rows.npy", planted(30, 8, 12, sparsity=2, random_state=0).data)
+    result = roadict("learn", folder / "rows.npy", "-k", "12", "-o", folder / "two.npz", "-q", *options)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1
+    assert not (folder / "two.npz").exists()

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import roadict
-from roadict import ROAD
+from roadict import ROAD, SparseCoder
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
@@ -90,17 +90,17 @@ def test_transform_alpha_does_not_depend_on_the_batch(model, truth):
     np.testing.assert_allclose(whole, parts, atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", ["omp", "threshold"])
-def test_other_coders(model, truth, algorithm):
+@pytest.mark.parametrize("algorithm", ["omp", "mp", "sp", "cosamp", "lasso", "basis-pursuit", "half", "threshold"])
+def test_transform_codes_as_a_sparse_coder_with_the_weight_of_the_fit(model, truth, algorithm):
     coder = clone(model).set_params(transform_algorithm=algorithm, transform_n_nonzero_coefs=3)
     vars(coder).update({k: v for k, v in vars(model).items() if k.endswith("_")})
-    codes = coder.transform(truth.data[:30])
-    if algorithm == "omp":
-        assert ((codes != 0).sum(axis=1) <= 3).all()
-        assert np.linalg.norm(truth.data[:30] - codes @ model.components_) < 0.5 * np.linalg.norm(truth.data[:30])
-    else:
-        inner = truth.data[:30] @ model.components_.T
-        np.testing.assert_allclose(codes, np.sign(inner) * np.maximum(np.abs(inner) - model.transform_alpha_, 0))
+    settings = {"lasso": {"alpha": model.transform_alpha_}, "threshold": {"alpha": model.transform_alpha_}}
+    chosen = settings.get(algorithm, {} if algorithm == "basis-pursuit" else {"n_nonzero_coefs": 3})
+    X = truth.data[:30]
+    expected = SparseCoder(model.components_, algorithm=algorithm, **chosen).transform(X)
+    np.testing.assert_array_equal(coder.transform(X), expected)
+    error = np.linalg.norm(X - expected @ model.components_) / np.linalg.norm(X)
+    assert error < {"threshold": np.inf, "cosamp": 0.7}.get(algorithm, 0.5)
 
 
 # ------------------------------------------------------------------ formulations

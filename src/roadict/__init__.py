@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["ROAD", "AlternatingDictionaryLearning", "__version__", "load"]
+__all__ = ["ROAD", "AlternatingDictionaryLearning", "SparseCoder", "__version__", "load"]
 
 if TYPE_CHECKING:
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning, load
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, load
 
 
 def __getattr__(name: str) -> Any:
     """Import the estimators on first use, so that ``import roadict`` stays light."""
-    if name in ("AlternatingDictionaryLearning", "ROAD", "load"):
+    if name in ("AlternatingDictionaryLearning", "ROAD", "SparseCoder", "load"):
         from roadict import estimators
 
         return getattr(estimators, name)

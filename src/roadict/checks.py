@@ -79,11 +79,6 @@ def unmasked(X: Any, missing: bool) -> Any:
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
 
 
-def is_nan(value: Any) -> bool:
-    """Whether this is the number NaN."""
-    return isinstance(value, float | np.floating) and math.isnan(value)
-
-
 def observed_only(X: Any, missing_values: bool = True) -> None:
     """Refuse NaN with the remedy that fits; other bad input is left to later checks.
 
@@ -106,9 +101,8 @@ def observed_only(X: Any, missing_values: bool = True) -> None:
             if missing_values
             else "leave such samples out, or use ROAD with missing_values=np.nan"
         )
-        raise ValueError(
-            f"Input X contains NaN in {plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]}); {remedy}"
-        )
+        where = f"{plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]})"
+        raise ValueError(f"Input X contains NaN in {where}; {remedy}")
 
 
 def moderate(X: Array) -> None:
@@ -126,19 +120,43 @@ def threads(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} must be a whole number other than 0, or None for all cores")
 
 
+def matrix(name: str, value: Any) -> Array:
+    """Return a matrix of finite floats with at least one row and one column; float32 stays.
+
+    Examples
+    --------
+    >>> matrix("dictionary", [1, 2])
+    Traceback (most recent call last):
+    ...
+    ValueError: dictionary has shape (2,); it must have two dimensions, one atom per row
+    """
+    array = _real_array(name, value, "it must be a matrix with one atom per row")
+    if array.ndim != 2 or array.size == 0:
+        wanted = (
+            "it must have two dimensions, one atom per row" if array.ndim != 2 else "it needs an atom and a feature"
+        )
+        raise ValueError(f"{name} has shape {array.shape}; {wanted}")
+    return array.astype(array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
+
+
 def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     """Return a finite array of this shape."""
+    array = _real_array(name, value, f"it must have shape {shape}")
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, but the data and n_components ask for {shape}")
+    return array.astype(dtype)
+
+
+def _real_array(name: str, value: Any, wanted: str) -> NDArray[Any]:
     try:
         array = np.asarray(value)
     except ValueError as ragged:
-        raise ValueError(f"{name} is not a matrix ({ragged}); it must have shape {shape}") from None
+        raise ValueError(f"{name} is not a matrix ({ragged}); {wanted}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers")
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, but the data and n_components ask for {shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity; all its entries must be finite")
-    return array.astype(dtype)
+    return array
 
 
 def given_dictionary(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:

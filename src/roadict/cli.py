@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from roadict import __version__
 
 if TYPE_CHECKING:
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
     from roadict.road.solve import Snapshot
 
     Learned = ROAD | AlternatingDictionaryLearning
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-ENCODE_ROWS = 500
+ENCODE_ROWS = 5000
 """Samples coded between two signs of progress."""
 
 app = typer.Typer(
@@ -66,7 +66,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 
 @app.command(
-    epilog="Examples: roadict learn patches.npy -k 64 -o model.npz --seed 0; "
+    epilog="Example: roadict learn patches.npy -k 64 -o model.npz --seed 0, or with K-SVD: "
     "roadict learn patches.npy -k 64 -o model.npz --method ksvd --sparsity 5"
 )
 def learn(
@@ -116,8 +116,10 @@ def learn(
     from roadict.estimators import ROAD, AlternatingDictionaryLearning
     from roadict.tables import read_matrix
 
-    run = {"tol": tol, "random_state": seed, "n_jobs": jobs} | ({} if max_iter is None else {"max_iter": max_iter})
-    model: "Learned"
+    run: dict[str, Any] = {"tol": tol, "random_state": seed, "n_jobs": jobs} | (
+        {} if max_iter is None else {"max_iter": max_iter}
+    )
+    model: Learned
     if method == "road":
         _refuse(method, {"--coder": coder, "--sparsity": sparsity})
         model = ROAD(
@@ -151,11 +153,39 @@ def learn(
         typer.echo(f"model: {output}")
 
 
-@app.command(epilog="Example: roadict encode model.npz new.npy -o codes.npz")
+@app.command(epilog="Example: roadict encode model.npz new.npy -o codes.npz --algorithm omp --n-nonzero-coefs 3")
 def encode(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
     data: DataArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Codes to write: .npz (as codes) or .npy.")],
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold. Default: as the model has it.",
+        ),
+    ] = None,
+    n_nonzero_coefs: Annotated[
+        int | None,
+        typer.Option(
+            "--n-nonzero-coefs",
+            "-s",
+            help="omp, mp, sp, cosamp, half: atoms per sample. Default: the model's, else a tenth of the features.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="lasso, half, threshold: weight of the sparsity. Default: the one chosen when learning."),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="omp, mp, basis-pursuit: bound on the relative error of every sample, as 0.05."),
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries. Default: as when learning.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
     key: KeyOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -167,11 +197,12 @@ def encode(
     from roadict.tables import read_matrix
 
     model = load(model_file)
+    coder = _coder(model, algorithm, n_nonzero_coefs, alpha, epsilon, missing, jobs)
     X = read_matrix(data, key)
     with _showing_warnings(), _bar(quiet, "encoding") as advance:
         parts = []
         for start in range(0, len(X), ENCODE_ROWS):
-            parts.append(model.transform(X[start : start + ENCODE_ROWS]))
+            parts.append(coder.transform(X[start : start + ENCODE_ROWS]))
             advance(min(start + ENCODE_ROWS, len(X)), len(X), "samples")
     codes = np.concatenate(parts)
     with atomic_write(output) as file:
@@ -256,6 +287,44 @@ def _fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
 
         model.set_params(callback=callback).fit(X)
     model.set_params(callback=None)
+
+
+def _coder(
+    model: "Learned",
+    algorithm: str | None,
+    n_nonzero_coefs: int | None,
+    alpha: float | None,
+    epsilon: float | None,
+    missing: bool,
+    jobs: int | None,
+) -> "SparseCoder":
+    """Build the coder that was asked for; what was left open is as the model has it, where the algorithm uses it."""
+    from roadict.coders.pick import TAKES
+    from roadict.estimators import ROAD, SparseCoder
+
+    if isinstance(model, ROAD):
+        own, count, weight = model.transform_algorithm, model.transform_n_nonzero_coefs, model.transform_alpha
+        chosen: float | None = model.transform_alpha_
+        marker = model.missing_values
+    else:
+        own, count, weight = model.transform_coder, model.n_nonzero_coefs, model.alpha
+        chosen, marker = model.alpha_, None
+    algorithm = own if algorithm is None else algorithm
+    takes = TAKES.get(algorithm, ())
+    if n_nonzero_coefs is None and alpha is None and epsilon is None:
+        n_nonzero_coefs = count if "n_nonzero_coefs" in takes else None
+        alpha = weight if "alpha" in takes else None
+        if alpha is None and algorithm in ("lasso", "threshold"):
+            alpha = chosen
+    return SparseCoder(
+        model.components_,
+        algorithm=algorithm,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=alpha,
+        epsilon=epsilon,
+        missing_values=np.nan if missing else marker,
+        n_jobs=jobs,
+    )
 
 
 def _report(model: "Learned") -> None:

@@ -173,6 +173,7 @@ def learn(
     coder: str | None,
     n_nonzero_coefs: int | None,
     alpha: float,
+    coder_alpha: float | None,
     ridge: float,
     unit: float,
     max_iter: int,
@@ -196,7 +197,9 @@ def learn(
     n_nonzero_coefs, ridge, max_iter, tol, callback, verbose, n_jobs
         As for ``AlternatingDictionaryLearning``.
     alpha : float
-        Weight or threshold, in the units of data.
+        Weight or threshold of the update and of the objective, in the units of data.
+    coder_alpha : float or None
+        That of the coder.
     unit : float
         The user's data over these.
 
@@ -208,7 +211,7 @@ def learn(
     method = UPDATES[update]
     small = data.size * len(dictionary) < SMALL_WORK
     workers = Workers(1 if small else n_jobs)
-    code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, alpha, workers)
+    code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
     if code is None:
         codes = encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
     else:
@@ -245,7 +248,9 @@ def _finish(outcome: Outcome, dictionary: Array, codes: Array, unit: float) -> F
     return Fit(outcome, dictionary * signs[:, None], codes * (signs * unit), error, objective)
 
 
-def _coding_stage(coder: str, n_features: int, n_nonzero_coefs: int | None, alpha: float, workers: Workers) -> Stage:
+def _coding_stage(
+    coder: str, n_features: int, n_nonzero_coefs: int | None, alpha: float | None, workers: Workers
+) -> Stage:
     """Make a function of (data, dictionary, codes before) that returns new codes."""
     if coder == "omp":
         asked = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs

@@ -188,7 +188,7 @@ def test_blotless_solves_a_square_block_in_one_update():
     truth = planted(120, 8, 8, sparsity=2, random_state=5)
     atoms = unit(truth.dictionary + 0.3 * np.random.default_rng(6).standard_normal((8, 8)))
     codes = refit(truth.data, atoms, truth.codes, 0.0)
-    dictionary, values = run("blotless", truth.data, atoms, codes)
+    dictionary, _ = run("blotless", truth.data, atoms, codes)
     assert dictionary_error(dictionary, truth.dictionary) < 1e-3
     ksvd, _ = run("ksvd", truth.data, atoms, codes)
     assert dictionary_error(dictionary, truth.dictionary) < 0.1 * dictionary_error(ksvd, truth.dictionary)

@@ -3,7 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.coders.kernels import correlate, split_features, subtract_atoms, top_atoms
+from roadict.coders.kernels import (
+    correlate,
+    gram_among,
+    grow_factor,
+    solve_factor,
+    split_features,
+    subtract_atoms,
+    top_atoms,
+)
 from roadict.coders.lasso import lasso
 from roadict.coders.scaling import Scaled, code_chunks
 from roadict.parallel import kernel
@@ -13,6 +21,7 @@ Array = NDArray[np.floating]
 CUT = 54 ** (1 / 3) / 4
 """Half thresholding with weight w makes zero what is at most CUT * (2 w)^(2/3)."""
 MAX_ITER = 10_000
+STEPS_PER_NEWTON = 50
 TOLERANCE = 1e-8
 """Change of the codes in one iteration, as a share of the largest, at which they are taken for a fixed point."""
 
@@ -34,6 +43,28 @@ def _weight_from_cut(cut):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _newton_step(rows, gram, hidden, codes, correlations, weight):  # type: ignore[no-untyped-def]
+    """Step towards the stationary point of the codes in use, in place, if they are near a minimum of theirs.
+
+    Gradient steps creep there where atoms in use are nearly dependent.
+    """
+    support = np.flatnonzero(codes)
+    hessian, step = gram_among(rows, gram, hidden, support), np.empty(len(support))
+    for i in range(len(support)):
+        hessian[i, i] -= weight / 4 * abs(codes[support[i]]) ** -1.5
+    factor = np.empty_like(hessian)
+    for i in range(len(support)):
+        if not grow_factor(factor, i, hessian[i]):
+            return
+    for i in range(len(support)):
+        code = codes[support[i]]
+        step[i] = correlations[support[i]] - weight / 2 * np.sign(code) / np.sqrt(abs(code))
+    solve_factor(factor, len(support), step)
+    if np.all(np.abs(step) <= 0.5 * np.abs(codes[support])):
+        codes[support] += step
+
+
+@kernel
 def _half_chunk(  # type: ignore[no-untyped-def]
     rows, columns, gram, observed, samples, codes, alpha, sparsity, step
 ):
@@ -50,6 +81,10 @@ def _half_chunk(  # type: ignore[no-untyped-def]
             support = np.flatnonzero(found)
             subtract_atoms(rows, support, found[support], sample, hidden, residual)
             correlate(columns, seen, residual, correlations)
+            iteration += 1
+            if iteration % STEPS_PER_NEWTON == 0:
+                _newton_step(rows, gram, hidden, found, correlations, weight / step)
+                continue
             for k in range(n_components):
                 correlations[k] = found[k] + step * correlations[k]
             if sparsity[n] > 0:
@@ -61,7 +96,6 @@ def _half_chunk(  # type: ignore[no-untyped-def]
                 new = half_threshold(correlations[k], weight)
                 change, largest = max(change, abs(new - found[k])), max(largest, abs(new))
                 found[k] = new
-            iteration += 1
         rough += iteration == MAX_ITER
     return rough
 

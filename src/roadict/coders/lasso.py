@@ -130,13 +130,14 @@ def duality_gap(square, codes, correlations, alpha):  # type: ignore[no-untyped-
 
 @kernel
 def solve_lasso(  # type: ignore[no-untyped-def]
-    rows, columns, gram, seen, hidden, sample, codes, alpha, bound, residual, correlations
+    rows, columns, gram, seen, hidden, sample, codes, alpha, bound, rounding, residual, correlations
 ):
     """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes| from the given codes; return whether the gap is closed.
 
-    Leaves the residual and its correlations with the atoms in the last two arguments.
+    bound, rounding: on the gap, as shares of the objective and of the squared sample. Leaves the residual and its
+    correlations with the atoms in the last two arguments.
     """
-    rounding = ROUNDING * np.sum(sample * sample)
+    rounding *= np.sum(sample * sample)
     for _ in range(MAX_ROUNDS):
         support = np.flatnonzero(codes)
         square = subtract_atoms(rows, support, codes[support], sample, hidden, residual)
@@ -167,7 +168,7 @@ def _lasso_chunk(rows, columns, gram, observed, samples, codes, alpha):  # type:
             codes[n] = 0.0
             continue
         rough += not solve_lasso(
-            rows, columns, gram, seen, hidden, sample, codes[n], weight, GAP, residual, correlations
+            rows, columns, gram, seen, hidden, sample, codes[n], weight, GAP, ROUNDING, residual, correlations
         )
     return rough
 

@@ -79,7 +79,7 @@ def encode(
 ) -> Array:
     """Code samples, by their observed entries where some are missing.
 
-    The codes of a sample do not depend on the other samples, on n_jobs, or on the unit of the data.
+    The codes of a sample do not depend on n_jobs, on the unit of the data, or (rounding apart) on other samples.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def _least_squares(codes: Array, data: Array) -> Array:
     """Atoms of any length; zero where no sample uses one."""
     gram, cross = products(codes, data)
     used = np.flatnonzero(np.diagonal(gram) > 0)
-    atoms = np.zeros_like(cross)
+    atoms: Array = np.zeros_like(cross)
     if len(used) == 0:
         return atoms
     if len(used) < len(gram):

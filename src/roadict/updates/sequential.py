@@ -94,7 +94,9 @@ def sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) ->
 
     Examples
     --------
-    >>> dictionary, codes = sequential(np.array([[3.0, 0.0], [0.1, 0.0]]), np.array([[1.0, 0.0]]), np.zeros((2, 1)), alpha=1.0)
+    >>> dictionary, codes = sequential(
+    ...     np.array([[3.0, 0.0], [0.1, 0.0]]), np.array([[1.0, 0.0]]), np.zeros((2, 1)), alpha=1.0
+    ... )
     >>> codes
     array([[2.],
            [0.]])
@@ -151,5 +153,3 @@ def adaptive_penalty(codes: Array, alpha: float) -> float:
     # x(√(x²+4α²) - x) without cancellation
     bend = 4 * alpha**2 * sizes / (np.hypot(sizes, 2 * alpha) + sizes)
     return float(np.sum(bend) / 4 + alpha**2 * np.sum(np.arcsinh(sizes / (2 * alpha))))
-
-

@@ -1,7 +1,5 @@
 """SimCO: all atoms and all codes at once, by gradient steps of the atoms on their spheres."""
 
-import math
-
 import numpy as np
 
 from roadict.updates.sparse import Array, energies, products, refit, residual
@@ -34,7 +32,8 @@ def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -
     codes : array of shape (n_samples, n_components)
         Those that minimise the objective on the support.
     """
-    samples, atoms = data.astype(np.float64, copy=False), dictionary.astype(np.float64, copy=False)
+    samples = data.astype(np.float64, copy=False)
+    atoms: Array = dictionary.astype(np.float64, copy=False)
     value, values, left = _evaluate(samples, atoms, codes.astype(np.float64, copy=False), ridge)
     for _ in range(STEPS):
         gram, downhill = products(values, left)
@@ -69,18 +68,21 @@ def _moved(dictionary: Array, direction: Array, step: float) -> Array:
 def _line_search(
     data: Array, dictionary: Array, codes: Array, ridge: float, direction: Array, step: float, value: float
 ) -> tuple[float, Array, Array, Array] | None:
-    """The first step of a halving sequence that lowers f, or the last of a doubling one that lowers it further."""
-    best, best_value = None, value
-    for attempt in range(LONGEST):
-        atoms = _moved(dictionary, direction, step)
-        new, values, left = _evaluate(data, atoms, codes, ridge)
-        if math.isfinite(new) and new < best_value:
-            best, best_value = (new, atoms, values, left), new
-            if attempt and step < previous:
-                break
-            previous, step = step, 2 * step
-        elif best is not None:
-            break
-        else:
-            previous, step = step, step / 2
-    return best
+    """Double the step while that lowers f further, or halve it until f is lowered at all; None: it never is."""
+
+    def tried(length: float) -> tuple[float, Array, Array, Array]:
+        atoms = _moved(dictionary, direction, length)
+        reached, values, left = _evaluate(data, atoms, codes, ridge)
+        return reached, atoms, values, left
+
+    best = tried(step)
+    lowered = best[0] < value
+    for _ in range(LONGEST):
+        step = 2 * step if lowered else step / 2
+        other = tried(step)
+        if lowered and not other[0] < best[0]:
+            return best
+        best = other
+        if not lowered and best[0] < value:
+            return best
+    return best if lowered else None

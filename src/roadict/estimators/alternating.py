@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.coders.pick import TAKES, encode
-from roadict.learner import Learner
+from roadict.estimators.learner import Learner
 from roadict.linalg import of_order_one, unit_rows
 from roadict.road.learn import Fit
 from roadict.road.penalty import auto_alpha
@@ -48,7 +48,8 @@ class AlternatingDictionaryLearning(Learner):
         Coefficients per sample, for greedy coders. None: a tenth of the features, at least one.
     alpha : float, default=None
         Weight of Σ|codes| against half the squared error for "lasso" and "sequential", threshold of
-        "consistent-sequential" and of "threshold". None: 0.1 times the root-mean-square norm of the samples.
+        "consistent-sequential" and of "threshold". None: 0.1 times the root-mean-square norm of the samples. For
+        "half" its weight, with its own default.
     ridge : float, default=None
         For "simco": weight of the squared codes. 0 is the primitive form. None: 0.01.
     max_iter : int, default=100
@@ -150,6 +151,9 @@ class AlternatingDictionaryLearning(Learner):
         checks.moderate(data)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
+        coder_alpha: float | None = alpha
+        if self._fit_coder == "half":  # its weight has other units, and its own default
+            coder_alpha = None if self.alpha is None else self.alpha / unit**1.5
         fit = learn(
             scaled,
             self._start(scaled),
@@ -157,6 +161,7 @@ class AlternatingDictionaryLearning(Learner):
             coder=self._fit_coder,
             n_nonzero_coefs=self.n_nonzero_coefs,
             alpha=alpha,
+            coder_alpha=coder_alpha,
             ridge=RIDGE if self.ridge is None else self.ridge,
             unit=unit,
             max_iter=self.max_iter,
@@ -184,16 +189,21 @@ class AlternatingDictionaryLearning(Learner):
         check_is_fitted(self)
         self._check_parameters()
         data, _ = self._validated(X, reset=False)
-        coder = self._fit_coder or "lasso"
+        coder = self.transform_coder
         return encode(
             data,
             None,
             self.components_.astype(data.dtype),
             algorithm=coder,
             n_nonzero_coefs=self.n_nonzero_coefs if "n_nonzero_coefs" in TAKES[coder] else None,
-            alpha=self.alpha_ if "alpha" in TAKES[coder] else None,
+            alpha=(self.alpha if coder == "half" else self.alpha_) if "alpha" in TAKES[coder] else None,
             n_jobs=self.n_jobs,
         )
+
+    @property
+    def transform_coder(self) -> str:
+        """The coder of ``transform``."""
+        return self._fit_coder or "lasso"
 
     @property
     def _fit_coder(self) -> str | None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks, model_io
+from roadict.estimators.shared import decoded, validated
 from roadict.road.attributes import kind_of, pack
 from roadict.road.learn import relative_error
 
@@ -19,8 +20,16 @@ Array = NDArray[np.floating]
 class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A dictionary in ``components_``: from codes to samples, the score, files, and scikit-learn's formalities.
 
-    A subclass gives ``fit``, ``transform`` and ``_validated``.
+    A subclass gives ``fit`` and ``transform``.
     """
+
+    components_: Array
+    n_components: int | None
+    max_iter: int
+    tol: float
+    verbose: int
+    n_jobs: int | None
+    callback: Any
 
     def inverse_transform(self, codes: ArrayLike) -> Array:
         """Turn codes back into samples.
@@ -34,12 +43,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
-        n_columns, n_components = checked.shape[1], len(self.components_)
-        if n_columns != n_components:
-            raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
-        samples: Array = checked @ self.components_.astype(checked.dtype)
-        return samples
+        return decoded(codes, self.components_)
 
     def score(self, X: ArrayLike, y: None = None) -> float:
         """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
@@ -88,23 +92,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
         """Return data with zeros where nothing was observed, and the mask of what was (None: all)."""
-        missing = getattr(self, "missing_values", None)
-        if missing is not None and not checks.is_nan(missing):
-            raise ValueError(f"missing_values={missing!r} must be None or np.nan")
-        welcome = missing is not None
-        X = checks.unmasked(X, welcome)
-        if not welcome:
-            checks.observed_only(X, hasattr(self, "missing_values"))
-        data = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan" if welcome else True,
-            ensure_min_samples=2 if reset else 1,
-        )
-        return checks.split_missing(data, welcome)
+        return validated(self, X, reset=reset, min_samples=2 if reset else 1)
 
     def _check_run(self) -> None:
         """Check the parameters of a run that all learners have."""

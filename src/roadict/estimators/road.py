@@ -1,7 +1,6 @@
-"""The scikit-learn face of roadict."""
+"""ROAD as a scikit-learn estimator."""
 
 import math
-import os
 import warnings
 from collections.abc import Iterator
 from typing import Self
@@ -11,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from roadict import checks, model_io
-from roadict.alternating import AlternatingDictionaryLearning
-from roadict.learner import Learner
-from roadict.road.attributes import unpack
+from roadict import checks
+from roadict.coders.pick import TAKES, encode
+from roadict.estimators.learner import Learner
 from roadict.road.engines.pick import ENGINES
 from roadict.road.formulation import Triple
 from roadict.road.history import COLUMNS
@@ -23,7 +21,6 @@ from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.solve import Callback
 from roadict.road.start import starting_point
 from roadict.seeds import RandomStateLike, streams
-from roadict.sparse_coding import ALGORITHMS, encode
 
 Array = NDArray[np.floating]
 STARTS = 6
@@ -75,12 +72,14 @@ class ROAD(Learner):
     engine : {"auto", "numba", "reference"}, default="auto"
         "numba": compiled, fast. "reference": the paper's equations, literally; for checking. "auto": "numba", but
         "reference" for data with more than twice as many features as samples.
-    transform_algorithm : {"lasso", "omp", "threshold"}, default="lasso"
-        How ``transform`` codes.
+    transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
+        How ``transform`` codes; ``SparseCoder`` tells more of each. "basis-pursuit" reproduces the samples exactly.
     transform_alpha : float, default=None
-        Weight of Σ|codes| in ``transform``. None: chosen at fit, see ``transform_alpha_``.
+        Weight of the sparsity term in ``transform``, for "lasso", "threshold" and "half". None: chosen at fit, see
+        ``transform_alpha_``; for "half" that of ``SparseCoder``.
     transform_n_nonzero_coefs : int, default=None
-        Coefficients per sample for "omp". None: a tenth of the features.
+        Coefficients per sample for "omp", "mp", "sp" and "cosamp", None: a tenth of the (observed) features; for
+        "half" instead of a weight.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
         error, rho, seconds, dictionary, codes); ends the run by returning True.
@@ -238,19 +237,23 @@ class ROAD(Learner):
         check_is_fitted(self)
         self._check_parameters()
         data, observed = self._validated(X, reset=False)
+        algorithm, alpha = self.transform_algorithm, self.transform_alpha
+        if alpha is None and algorithm != "half":
+            alpha = self.transform_alpha_
         return encode(
             data,
             observed,
             self.components_.astype(data.dtype),
-            algorithm=self.transform_algorithm,
-            alpha=self.transform_alpha_ if self.transform_alpha is None else self.transform_alpha,
-            n_nonzero_coefs=self.transform_n_nonzero_coefs,
+            algorithm=algorithm,
+            alpha=alpha if "alpha" in TAKES[algorithm] else None,
+            n_nonzero_coefs=self.transform_n_nonzero_coefs if "n_nonzero_coefs" in TAKES[algorithm] else None,
+            n_jobs=self.n_jobs,
         )
 
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
-        checks.one_of("transform_algorithm", self.transform_algorithm, ALGORITHMS)
+        checks.one_of("transform_algorithm", self.transform_algorithm, TAKES)
         self._check_run()
         for name in ("n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
@@ -315,35 +318,3 @@ class ROAD(Learner):
             )
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
-
-
-def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
-    """Read a model that ``save`` wrote. Opening somebody's model never runs code.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    ROAD or AlternatingDictionaryLearning
-        What was saved.
-
-    Raises
-    ------
-    ModelFileError
-        A ValueError: the file is not a model, or is broken.
-    """
-    kind, parameters, arrays = model_io.read_model(path)
-    made = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
-    if made is None or not set(parameters) <= set(made().get_params()):
-        raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
-    model: ROAD | AlternatingDictionaryLearning = made().set_params(**values)
-    try:
-        unpack(model, arrays)
-    except (KeyError, ValueError, TypeError, IndexError) as broken:
-        raise model_io.ModelFileError(
-            f"{os.fspath(path)} is not a whole {kind} model ({broken}); save it again"
-        ) from broken
-    return model

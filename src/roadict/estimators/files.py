@@ -1,0 +1,40 @@
+"""Models from files: the class that was saved comes back."""
+
+import os
+
+from roadict import model_io
+from roadict.estimators.alternating import AlternatingDictionaryLearning
+from roadict.estimators.road import ROAD
+from roadict.road.attributes import unpack
+
+
+def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
+    """Read a model that ``save`` wrote. Opening somebody's model never runs code.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    ROAD or AlternatingDictionaryLearning
+        What was saved.
+
+    Raises
+    ------
+    ModelFileError
+        A ValueError: the file is not a model, or is broken.
+    """
+    kind, parameters, arrays = model_io.read_model(path)
+    made = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
+    if made is None or not set(parameters) <= set(made().get_params()):
+        raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
+    model: ROAD | AlternatingDictionaryLearning = made().set_params(**values)
+    try:
+        unpack(model, arrays)
+    except (KeyError, ValueError, TypeError, IndexError) as broken:
+        raise model_io.ModelFileError(
+            f"{os.fspath(path)} is not a whole {kind} model ({broken}); save it again"
+        ) from broken
+    return model

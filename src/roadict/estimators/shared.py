@@ -1,0 +1,57 @@
+"""What the estimators share: the check of the data, and the way back from codes."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, validate_data
+
+from roadict import checks
+
+Array = NDArray[np.floating]
+
+
+def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) -> tuple[Array, NDArray[np.bool_] | None]:
+    """Return the data as floats, zero where not observed, and the mask of the observed entries (None: all).
+
+    Parameters
+    ----------
+    estimator : estimator
+        One without a parameter ``missing_values`` takes no NaN.
+    X : array of shape (n_samples, n_features)
+    reset : bool
+        Remember the number and names of the features, or check them.
+    min_samples : int
+    """
+    marker = getattr(estimator, "missing_values", None)
+    if marker is not None and not _is_nan(marker):
+        raise ValueError(f"missing_values={marker!r} must be None or np.nan")
+    missing = marker is not None
+    X = checks.unmasked(X, missing)
+    if not missing:
+        checks.observed_only(X, hasattr(estimator, "missing_values"))
+    data = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite="allow-nan" if missing else True,
+        ensure_min_samples=min_samples,
+    )
+    return checks.split_missing(data, missing)
+
+
+def decoded(codes: ArrayLike, dictionary: Array) -> Array:
+    """Turn codes of shape (n_samples, n_components) into samples of shape (n_samples, n_features)."""
+    checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
+    n_columns, n_components = checked.shape[1], len(dictionary)
+    if n_columns != n_components:
+        raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
+    samples: Array = checked @ dictionary.astype(checked.dtype)
+    return samples
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)
