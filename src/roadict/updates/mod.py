@@ -1,10 +1,9 @@
 """MOD, the method of optimal directions: all atoms at once, by least squares."""
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg.lapack import dposv
 
-from roadict.linalg import unit_rows
-from roadict.updates.sparse import Array, products
+from roadict.updates.sparse import Array, energies, products
 
 WELL_POSED = 1e-7
 """Smallest over largest Cholesky pivot for which the normal equations are trusted."""
@@ -36,11 +35,13 @@ def mod(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
            [1., 0.]]), array([6., 0.]))
     """
     samples, values = data.astype(np.float64, copy=False), codes.astype(np.float64, copy=False)
-    atoms, lengths = unit_rows(_least_squares(values, samples))
+    atoms = _least_squares(values, samples)
+    lengths = np.sqrt(energies(atoms))
     gone = lengths == 0
     if gone.any():
         atoms[gone] = dictionary[gone]
-    return atoms, values * lengths
+        return atoms / np.where(gone, 1, lengths)[:, None], values * lengths
+    return atoms / lengths[:, None], values * lengths
 
 
 def _least_squares(codes: Array, data: Array) -> Array:
@@ -53,14 +54,11 @@ def _least_squares(codes: Array, data: Array) -> Array:
     if len(used) < len(gram):
         gram, cross = gram[np.ix_(used, used)], cross[used]
     scale = 1 / np.sqrt(np.diagonal(gram))
-    try:
-        factor = scipy.linalg.cho_factor(gram * scale * scale[:, None], lower=True, check_finite=False)
-        pivots = np.diagonal(factor[0])
-        posed = pivots.min() > WELL_POSED * pivots.max()
-    except scipy.linalg.LinAlgError:
-        posed = False
-    if posed:
-        atoms[used] = scale[:, None] * scipy.linalg.cho_solve(factor, scale[:, None] * cross, check_finite=False)
+    # LAPACK itself: for small problems SciPy's wrappers take longer than the solution
+    factor, solution, failed = dposv(gram * scale * scale[:, None], scale[:, None] * cross, lower=1)
+    pivots = np.diagonal(factor)
+    if not failed and pivots.min() > WELL_POSED * pivots.max():
+        atoms[used] = scale[:, None] * solution
     else:
         atoms[used] = np.linalg.lstsq(codes[:, used], data, rcond=None)[0]
     return atoms

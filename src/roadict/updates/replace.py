@@ -3,7 +3,8 @@
 import numpy as np
 
 from roadict.linalg import unit_rows
-from roadict.updates.sparse import Array, energies, refit, residual
+from roadict.parallel import kernel
+from roadict.updates.sparse import Array, counts, energies, refit, residual
 
 TWINS = 0.99
 """Correlation beyond which two atoms count as one."""
@@ -68,9 +69,21 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
     return dictionary, codes
 
 
+@kernel
+def _any_twins(dictionary):  # type: ignore[no-untyped-def]
+    gram = dictionary @ dictionary.T
+    for i in range(len(gram)):
+        for j in range(i):
+            if abs(gram[i, j]) > TWINS:
+                return True
+    return False
+
+
 def _candidates(dictionary: Array, codes: Array) -> list[tuple[int, int]]:
     """Unused atoms, and the less used of every two that nearly coincide; each with the atom nearest to it."""
-    use = np.count_nonzero(codes, axis=0)
+    use = counts(codes)
+    if use.all() and not _any_twins(dictionary):
+        return []
     near = np.abs(dictionary @ dictionary.T)
     np.fill_diagonal(near, 0)
     found, gone = [], use == 0
@@ -101,7 +114,7 @@ def renew_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
     -------
     array of shape (n_components, n_features), rows of unit norm
     """
-    use = np.count_nonzero(codes, axis=0)
+    use = counts(codes)
     rare = np.flatnonzero(use < RARE * use.mean())
     if len(rare) == 0:
         return dictionary

@@ -30,6 +30,16 @@ def lists(codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def counts(codes):  # type: ignore[no-untyped-def]
+    """Number of samples that use each atom."""
+    use = np.zeros(codes.shape[1], np.int64)
+    for n in range(len(codes)):
+        for k in range(codes.shape[1]):
+            use[k] += codes[n, k] != 0
+    return use
+
+
+@kernel
 def by_atom(codes):  # type: ignore[no-untyped-def]
     """The samples of every atom: atom k serves samples[starts[k]:starts[k + 1]], in their order."""
     n_samples, n_components = codes.shape
