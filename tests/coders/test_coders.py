@@ -58,6 +58,12 @@ def sparse_signals(n, dictionary, sparsity, seed=0):
     return codes @ dictionary, codes
 
 
+def fit(sample, dictionary, support):
+    codes = np.zeros(len(dictionary))
+    codes[support] = np.linalg.lstsq(dictionary[support].T, sample)[0]
+    return codes
+
+
 # ---- each coder ----------------------------------------------------------------------------------------------------
 
 
@@ -120,6 +126,32 @@ def test_matching_pursuit_takes_the_steps_of_its_definition():
         codes[best] += value
         residual = residual - value * dictionary[best]
     np.testing.assert_allclose(code(data[None], dictionary, "mp", epsilon=0.1)[0], codes, atol=1e-12)
+
+
+def test_matching_pursuit_refines_the_atoms_it_may_use():
+    dictionary, data = unit_rows((K, M)), samples(20)
+    for sample, codes in zip(data, code(data, dictionary, "mp", n_nonzero_coefs=3), strict=True):
+        assert np.count_nonzero(codes) == 3
+        np.testing.assert_allclose(codes, fit(sample, dictionary, np.flatnonzero(codes)), atol=1e-9)
+
+
+@pytest.mark.parametrize(("algorithm", "joined"), [("sp", 1), ("cosamp", 2)])
+def test_exchanges_are_those_of_the_definition(algorithm, joined):
+    """Join with the best of the residual, fit, keep the largest (subspace pursuit: fit again), until it grows."""
+    dictionary, data, sparsity = unit_rows((40, 20)), samples(30, 20), 4
+    for sample, found in zip(data, code(data, dictionary, algorithm, n_nonzero_coefs=sparsity), strict=True):
+        best, residual = np.zeros(40), sample
+        while True:
+            more = np.argsort(-np.abs(dictionary @ residual))[: joined * sparsity]
+            codes = fit(sample, dictionary, np.union1d(np.flatnonzero(best), more))
+            codes[np.argsort(-np.abs(codes))[sparsity:]] = 0
+            if algorithm == "sp":
+                codes = fit(sample, dictionary, np.flatnonzero(codes))
+            left = sample - codes @ dictionary
+            if np.linalg.norm(left) >= np.linalg.norm(residual) and best.any():
+                break
+            best, residual = codes, left
+        np.testing.assert_allclose(found, fit(sample, dictionary, np.flatnonzero(best)), atol=1e-10)
 
 
 def lasso_gap(data, codes, dictionary, alpha):
