@@ -201,6 +201,16 @@ def test_basis_pursuit_equals_a_linear_program(seed):
     np.testing.assert_allclose(np.abs(codes).sum(axis=1), truth, rtol=1e-7)
 
 
+@pytest.mark.parametrize("noise", [1e-4, 1e-7, 1e-10])
+def test_basis_pursuit_of_samples_that_are_nearly_sparse(noise):
+    dictionary = unit_rows((K, M))
+    data = sparse_signals(20, dictionary, 2)[0] + noise * samples(20)
+    codes = code(data, dictionary, "basis-pursuit")
+    np.testing.assert_allclose(codes @ dictionary, data, atol=1e-6)
+    truth = [smallest_sum(sample, dictionary) for sample in data]
+    np.testing.assert_allclose(np.abs(codes).sum(axis=1), truth, rtol=1e-6)
+
+
 @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 0.5, 0.95])
 def test_basis_pursuit_with_a_bound_is_a_lasso_on_its_boundary(epsilon):
     dictionary, data = unit_rows((K, M)), samples(30)
