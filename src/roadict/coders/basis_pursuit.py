@@ -37,18 +37,17 @@ def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlati
 
 
 @kernel
-def _is_proven(codes, correlations, products, alpha, square, largest, tolerance):  # type: ignore[no-untyped-def]
-    """Tell whether a dual point proves Σ|codes| to be the smallest.
+def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):  # type: ignore[no-untyped-def]
+    """Tell whether Σ|codes| is proven the smallest.
 
-    correlations, products: of all atoms with the residual and with the dual point; alpha: 0 where the residual is to
-    be as small as any; square: of the residual.
+    correlations, square: of the residual; alpha: weight of the Lasso of which the codes are to be the solution, or 0
+    where the residual is to be as small as any and Σ|codes| is to be ``least``.
     """
     total = np.sum(np.abs(codes))
     if alpha > 0:
         gap, _, _ = duality_gap(square, codes, correlations, alpha)
         return gap <= tolerance * alpha * total
-    gap = total - np.sum(codes * products) / max(1.0, np.max(np.abs(products)))
-    return gap <= tolerance * total and np.max(np.abs(correlations)) <= tolerance * largest
+    return total - least <= tolerance * total and np.max(np.abs(correlations)) <= tolerance * largest
 
 
 @kernel
@@ -66,7 +65,7 @@ def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):  
     if largest == 0 or epsilon >= 1:
         return True
     target = epsilon * epsilon * np.sum(sample * sample)
-    low, high, alpha = 0.0, largest, largest * max(0.1, min(epsilon, 0.9))
+    low, high, alpha, least = 0.0, largest, largest * max(0.1, min(epsilon, 0.9)), 0.0
     for _ in range(MAX_WEIGHTS):
         solve_lasso(
             rows, columns, gram, seen, hidden, sample, codes, alpha, LASSO_GAP, ROUNDING, residual, correlations
@@ -80,10 +79,12 @@ def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):  
         following = np.sqrt((target - base) / curvature) if target > base else 0.0
         fitted[support] -= following * slope
         square = base + following * following * curvature
+        # The point is dual feasible once shrunk, and so bounds Σ|codes| of all that fit as well as any.
+        least = max(least, np.sum(sample * point) / max(1.0, np.max(np.abs(products))))
         # A sample that few atoms nearly make up is settled at weights where signs are near the rounding.
         tolerance = min(max(GAP, 1e-15 * largest / alpha), MAX_GAP)
         correlations += following * products
-        if _is_proven(fitted, correlations, products, following, square, largest, tolerance):
+        if _is_proven(fitted, correlations, following, square, least, largest, tolerance):
             codes[:] = fitted
             return True
         if found > target:
