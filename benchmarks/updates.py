@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 import warnings
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from pathlib import Path
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
+from environment import peer_python
 from results import table, write_section
 from sklearn.exceptions import ConvergenceWarning
 
@@ -28,8 +28,6 @@ from roadict import AlternatingDictionaryLearning
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
-PEERS = Path(__file__).with_name(".peers")
-DICTLEARN = "dictlearn[numba]==1.0.0"
 FIRST_SEED = 40_000  # settings were tuned on seeds of 90,000 and up
 # roadict's update, the bound that its mean error should meet, and dictlearn's method, if it has one
 METHODS = [
@@ -42,14 +40,6 @@ METHODS = [
     ("consistent-sequential", 0.06, None),
 ]
 SHAPE, ITERATIONS = (400, 16, 32, 3), 100
-
-
-def peer_python():
-    python = PEERS / "bin" / "python"
-    if not python.exists():
-        venv.create(PEERS, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", DICTLEARN], check=True)
-    return python
 
 
 def dictlearn(problems, seeds, method, n_components, sparsity, iterations):

@@ -55,8 +55,6 @@ def test_attributes_mean_what_they_say(model, truth):
     assert model.objective_ == pytest.approx(np.abs(model.codes_).sum())
     np.testing.assert_allclose(model.atom_usage_, (model.codes_ != 0).mean(axis=0))
     assert model.n_iter_ == len(model.history_["objective"])
-    assert model.history_["primal"][-1] <= model.tol
-    assert model.history_["dual"][-1] <= model.tol
     assert model.n_features_in_ == 16
     assert model.epsilon_ == 0
     assert model.history_["rho"][-1] == pytest.approx(model.rho_)
@@ -192,8 +190,21 @@ def test_rescaling_by_a_power_of_two_is_exact(small, power, form):
 
 def test_rescaling_by_any_number(model, truth):
     scaled = ROAD(32, random_state=0).fit(truth.data * 1000)
-    np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-6)
-    np.testing.assert_allclose(scaled.codes_, model.codes_ * 1000, atol=1e-3 * np.abs(model.codes_).max())
+    assert dictionary_error(scaled.components_, model.components_) < 1e-9, "another way, the same atoms"
+    assert scaled.objective_ == pytest.approx(1000 * model.objective_)
+
+
+def test_converged_is_exact_or_within_the_tolerance(model, truth):
+    """A run that found an exact fit stops before its residuals are small; any other ends with small ones."""
+    assert model.error_ < 1e-9
+    assert np.median((model.codes_ != 0).sum(axis=1)) == 3
+    noisy = ROAD(32, epsilon=0.2, n_init=1, random_state=0).fit(truth.data[:100])
+    assert noisy.stop_reason_ == "converged"
+    assert noisy.history_["primal"][-1] <= noisy.tol
+    assert noisy.history_["dual"][-1] <= noisy.tol
+    assert noisy.error_ == pytest.approx(0.2, abs=1e-3)
+    assert noisy.error_ <= 0.2
+    assert noisy.objective_ <= 1.01 * noisy.history_["objective"][-1], "the polish keeps what the bound allows"
 
 
 def test_numeric_rho_is_the_papers(truth):

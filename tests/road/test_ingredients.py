@@ -8,7 +8,7 @@ import pytest
 from roadict.progress import PlainProgress, ProgressLine
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.formulation import Formulation, Measures, check_penalties, constrained, inexact, lasso
-from roadict.road.penalty import Schedule
+from roadict.road.penalty import COLD, STEP, Annealing
 from roadict.road.plan import make_plan
 from roadict.road.polish import polish_codes
 from roadict.road.solve import has_converged, solve
@@ -143,7 +143,7 @@ def test_floor_with_missing_entries_is_reachable():
 
 def plan(X, n_components=8, **changes):
     parameters = {"formulation": "constrained", "epsilon": "auto", "alpha": None, "beta": None, "rho": "auto"}
-    parameters["anneal"] = True
+    parameters |= {"anneal": True, "n_init": None, "max_iter": 2000}
     return make_plan(X, None, n_components, **(parameters | changes))
 
 
@@ -237,21 +237,64 @@ def test_stop_reasons(rows, tol, reason, count):
     assert outcome.history["objective"][0] == 2
 
 
-def test_a_schedule_is_followed_to_its_end():
-    schedule = Schedule(7.0, 28.0, 20)
-    outcome = solve(Scripted([(1, 0, 0, 0)] * 30), max_iter=30, tol=1e-4, error_bound=0.0, schedule=schedule)
-    assert outcome.stop_reason == "converged"
-    assert outcome.history["rho"].tolist() == [7.0] * 10 + [14.0] * 10, "no run ends before its schedule"
+class Thermostat:
+    """A run whose primal residual is 1/ρ, like that of a run below its critical ρ."""
+
+    def __init__(self, rho):
+        self.rhos, self.problem = (rho, rho, rho), None
+
+    def step(self, following=None):
+        measures = Measures(1.0, 1 / self.rhos[0], 0.0, 0.0)
+        if following is not None:
+            self.rhos = (following,) * 3
+        return measures
 
 
-def test_annealing_is_for_moderate_ratios_and_forgettable_starts():
+@pytest.mark.parametrize("first", [2.0, 500.0])
+def test_annealing_holds_the_residual_and_then_lets_it_fall(first):
+    annealing = Annealing(first, 1e-3, 0.05, hold=600, fall=800)
+    outcome = solve(Thermostat(first), max_iter=1400, tol=0, error_bound=0.0, annealing=annealing)
+    residuals, rhos = outcome.history["primal"], outcome.history["rho"]
+    np.testing.assert_allclose(residuals[500:600], 0.05, rtol=0.15)
+    np.testing.assert_allclose(residuals[-1], COLD, rtol=0.15)
+    assert np.all(np.diff(rhos[600:]) >= 0), "in the end rho only rises"
+    assert set(np.flatnonzero(np.diff(rhos)) % STEP) == {STEP - 1}, "it changes every STEP iterations"
+
+
+def test_annealing_does_not_go_below_its_least_rho():
+    annealing = Annealing(30.0, 20.0, 0.5, hold=600, fall=800)
+    outcome = solve(Thermostat(30.0), max_iter=300, tol=0, error_bound=0.0, annealing=annealing)
+    assert outcome.history["rho"].min() == 20
+
+
+def test_a_run_goes_on_where_it_was():
+    whole = solve(Scripted([(1, 1, 1, 1)] * 3 + [(1, 0, 0, 0)]), max_iter=9, tol=1e-4, error_bound=0.0)
+    rough = Scripted([(1, 1, 1, 1), (1, 0.5, 0.5, 0.5), (1, 1, 1, 1), (1, 0, 0, 0)])
+    first = solve(rough, max_iter=9, tol=0.5, error_bound=0.0)
+    second = solve(rough, max_iter=9, tol=1e-4, error_bound=0.0, before=first.history)
+    assert [len(outcome.history["objective"]) for outcome in (whole, first, second)] == [4, 2, 4]
+    assert np.all(np.diff(second.history["seconds"]) >= 0)
+
+
+def test_what_is_annealed():
     X = np.random.default_rng(0).standard_normal((60, 4))
-    assert plan(X, 8).schedule.last == pytest.approx(10 * plan(X, 8).schedule.first)
-    assert plan(X, 8).problem.rhos[0] == plan(X, 8).schedule.first
-    for changes in ({"n_components": 4}, {"n_components": 16}, {"anneal": False}, {"rho": 3.0}):
-        assert plan(X, **changes).schedule is None
-    assert plan(X, 8, formulation="inexact").schedule is None
-    assert plan(X, 8, formulation="lasso").schedule is not None
+    for runs in (plan(X, 8).runs, plan(X, 8, formulation="lasso").runs, plan(X, 16).runs, plan(X, 2).runs):
+        assert all(run is not None for run in runs)
+    assert plan(X, 8).problem.rhos == (plan(X, 8).runs[0].first,) * 3
+    for changes in ({"anneal": False}, {"rho": 3.0}, {"formulation": "inexact"}):
+        assert plan(X, 8, **changes).runs == (None,)
+    assert plan(X, 8, rho=3.0, n_init=2).runs == (None, None)
+
+
+def test_how_many_runs_and_which():
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    assert [run.hold for run in plan(X, 8, epsilon=0).runs] == [150, 1000, 1000, 1000], "a trial goes before"
+    assert [run.hold for run in plan(X, 8, epsilon=0.1).runs] == [1000, 1000, 1000]
+    assert [run.hold for run in plan(X, 8, epsilon=0, n_init=1).runs] == [1000], "a trial alone would be little"
+    assert [run.hold for run in plan(X, 8, epsilon=0, n_init=2).runs] == [150, 1000]
+    assert [run.warmth for run in plan(X, 13).runs] == [0.05]
+    (short,) = plan(X, 8, n_init=1, max_iter=200).runs
+    assert (short.hold, short.fall) == (100, 80), "a run must have cooled down before its end"
 
 
 def test_callbacks_all_run_before_one_ends_the_run():

@@ -23,8 +23,6 @@ from roadict.road.start import starting_point
 from roadict.seeds import RandomStateLike, streams
 
 Array = NDArray[np.floating]
-STARTS = 6
-"""Largest number of starts of an annealed run."""
 _START_KEY = 1
 
 
@@ -58,11 +56,12 @@ class ROAD(Learner):
         Largest number of iterations.
     tol : float, default=1e-4
         Bound on the relative primal and dual residuals; the data error must be within 10 tol of its bound as well.
-        0: run all iterations.
+        With rho="auto" a run also ends, converged, once it has led to an exact fit: atoms of which nearly every
+        sample is a combination of few, to rounding. 0: run all iterations.
     n_init : int, default=None
-        Largest number of starts; of those within the bound on the error, the one with the smallest objective is kept,
-        and once two agree in it the others are left out. None: 6 for rho="auto" of the exact forms with a schedule
-        (n_components between one and three times n_features), else 1.
+        Largest number of starts; of those within the bound on the error, the one with the smallest objective is kept.
+        Others are left out once a fit is exact, or once two agree in objective and atoms. None: 4 for rho="auto" of
+        the exact forms and up to three atoms per feature (3 where the fit cannot be exact), else 1.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).
     code_init : array of shape (n_samples, n_components), default=None
@@ -205,6 +204,8 @@ class ROAD(Learner):
             alpha=self.alpha,
             beta=self.beta,
             rho=self.rho,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
             anneal=self.dict_init is None and self.code_init is None,
         )
         if plan.warning is not None:
@@ -281,8 +282,7 @@ class ROAD(Learner):
             if not codes.any():
                 raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
             codes = codes / data.dtype.type(plan.unit)
-        several = 1 if plan.schedule is None else STARTS
-        first, *others = streams(self.random_state, _START_KEY, several if self.n_init is None else self.n_init)
+        first, *others = streams(self.random_state, _START_KEY, len(plan.runs))
         yield starting_point(data, n_components, dictionary, codes, first)
         for rng in others:
             yield starting_point(data, n_components, None, None, rng)

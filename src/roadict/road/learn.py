@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from roadict.linalg import leading_signs
 from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine, duration
-from roadict.road.engines.pick import make_engine
+from roadict.road.engines.pick import Engine, make_engine
+from roadict.road.exact import find_exact_fit
+from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
 from roadict.road.polish import polish_codes
 from roadict.road.solve import ERROR_SLACK, Callback, Outcome, solve
@@ -26,6 +28,10 @@ SAME_OBJECTIVE = 1e-3
 """Relative difference up to which two objectives count as the same."""
 SAME_ATOMS = 1e-3
 """Distance of two dictionaries up to which they count as the same."""
+LOOKS = (4e-3, 1e-3)
+"""Residuals, on the way down, at which an exact fit is looked for."""
+WEIGHINGS = 16
+"""Weights tried for a fit that meets its bound."""
 POLISHES = 6
 """Attempts at a polish, each dropping half as much as the one before."""
 
@@ -39,6 +45,8 @@ class Fit:
     codes: Array
     error: float
     objective: float
+    exact: bool = False
+    """Whether nearly every sample is an exact combination of few atoms: a proof that no other start can better."""
 
     @property
     def minimised(self) -> float:
@@ -70,32 +78,63 @@ def learn(
     engine, max_iter, tol, callback, verbose, n_jobs
         As for ``ROAD``.
     """
-    fits = []
-    for start in starts:
+    fits: list[Fit] = []
+    for start, annealing in zip(starts, plan.runs, strict=True):
         line = ProgressLine(every_iteration=verbose > 1) if verbose else None
         callbacks = tuple(call for call in (line, callback) if call is not None)
         with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
             run = make_engine(engine, plan.problem, *start, n_jobs)
+            settings = RunSettings(max_iter, tol, annealing, callbacks, n_jobs)
             try:
-                outcome = solve(
-                    run,
-                    max_iter=max_iter,
-                    tol=tol,
-                    error_bound=plan.bound,
-                    schedule=plan.schedule,
-                    unit=plan.unit,
-                    callbacks=callbacks,
-                )
+                fit = _run(plan, run, start, settings)
             finally:
                 run.close()
-            dictionary, codes = start if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
             del run  # frees the state before the next one is made
-            fits.append(_finish(plan, outcome, dictionary, codes, tol, n_jobs))
+        fits.append(fit)
         if line is not None:
-            line.close(summary(fits[-1]))
-        if fits[-1].outcome.stop_reason == "callback" or _agree(fits, plan, tol):
+            line.close(summary(fit))
+        if fit.exact or fit.outcome.stop_reason == "callback" or _agree(fits, plan, tol):
             break
     return _ranked(fits, plan, tol)[0]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What one run needs beside its engine."""
+
+    max_iter: int
+    tol: float
+    annealing: Annealing | None
+    callbacks: tuple[Callback, ...]
+    n_jobs: int | None
+
+
+def _run(plan: Plan, run: Engine, start: Start, settings: RunSettings) -> Fit:
+    """Run to the tolerance, or to a rougher one at which an exact fit is in reach."""
+    looks = [level for level in LOOKS if level > settings.tol > 0] if plan.wants_exact_fit else []
+    history = None
+    for level in [*looks, settings.tol]:
+        outcome = solve(
+            run,
+            max_iter=settings.max_iter,
+            tol=level,
+            error_bound=plan.bound,
+            annealing=settings.annealing,
+            unit=plan.unit,
+            callbacks=settings.callbacks,
+            before=history,
+        )
+        if outcome.stop_reason == "non-finite":
+            return _finish(plan, outcome, *start, settings)
+        if plan.wants_exact_fit and outcome.stop_reason == "converged":
+            atoms, codes = run.dictionary().astype(np.float64), run.codes().astype(np.float64)
+            found = find_exact_fit(plan.problem.data, atoms, codes, settings.n_jobs)
+            if found is not None and np.abs(found.codes).sum() <= (1 + SAME_OBJECTIVE) * np.abs(codes).sum():
+                return _to_user(plan, outcome, found.dictionary, found.codes, exact=True)
+        if outcome.stop_reason != "converged":
+            break
+        history = outcome.history
+    return _finish(plan, outcome, run.dictionary(), run.codes(), settings)
 
 
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
@@ -119,34 +158,71 @@ def error_slack(tol: float) -> float:
     return ERROR_SLACK * (tol or USUAL_TOL)
 
 
-def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
-    """Polish, measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
-    codes, error = _polish(plan, dictionary, raw, tol, n_jobs)
+def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, settings: RunSettings) -> Fit:
+    return _to_user(plan, outcome, dictionary, _polish(plan, dictionary, raw, settings.tol, settings.n_jobs))
+
+
+def _to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
+    """Measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
+    error = relative_error(plan.problem.data, plan.problem.observed, codes, dictionary)
     misfit = error * float(np.linalg.norm(plan.problem.data))
     objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)
-    signs = leading_signs(dictionary)
+    signs, dtype = leading_signs(dictionary), plan.problem.data.dtype
     return Fit(
         outcome,
-        dictionary * signs[:, None],
-        codes * signs * codes.dtype.type(plan.unit),
+        (dictionary * signs[:, None]).astype(dtype),
+        (codes * signs * plan.unit).astype(dtype),
         error,
         objective * plan.unit,
+        exact,
     )
 
 
-def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> tuple[Array, float]:
-    """Polished codes and their error: what is dropped is about what the bound leaves, as long as it is met."""
-    data, observed, bound = plan.problem.data, plan.problem.observed, plan.bound or 0.0
+def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
+    """Polished codes: what is dropped is about what the bound leaves, as long as it is met."""
+    if plan.bound:
+        return _meet_bound(plan, dictionary, raw, n_jobs)
+    data, observed = plan.problem.data, plan.problem.observed
     raw_error = relative_error(data, observed, raw, dictionary)
-    allowed = math.inf if plan.bound is None else max(raw_error, bound + error_slack(tol))
-    negligible = bound + min(max(error_slack(tol), raw_error - bound) / 2, MOST_NEGLIGIBLE)
+    allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
+    negligible = min(max(error_slack(tol), raw_error) / 2, MOST_NEGLIGIBLE)
     for _ in range(POLISHES):
         codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
-        error = relative_error(data, observed, codes, dictionary)
-        if error <= allowed:
-            return codes, error
+        if relative_error(data, observed, codes, dictionary) <= allowed:
+            return codes
         negligible /= 2
-    return raw, raw_error
+    return raw
+
+
+def _meet_bound(plan: Plan, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
+    """Lasso codes on the supports of the raw ones, with the one weight for which the error reaches its bound.
+
+    That is the smallest Σ|codes| for these supports. Where even least squares leaves more than the bound, raw codes
+    are as good.
+    """
+    data, observed = plan.problem.data, plan.problem.observed
+
+    def polished(weight: float) -> tuple[Array, bool]:
+        codes = polish_codes(data, observed, dictionary, raw, alpha=weight, negligible=0.0, n_jobs=n_jobs)
+        return codes, relative_error(data, observed, codes, dictionary) <= (plan.bound or 0.0)
+
+    low, high = 0.0, math.inf
+    best, met = polished(0.0)
+    if not met:
+        return raw
+    residual = data - raw @ dictionary
+    correlations = np.abs((residual if observed is None else residual * observed) @ dictionary.T)[raw != 0]
+    weight = float(np.median(correlations)) if correlations.size else 0.0
+    for _ in range(WEIGHINGS):
+        if not low < weight < high:
+            break
+        codes, met = polished(weight)
+        if met:
+            low, best = weight, codes
+        else:
+            high = weight
+        weight = 1.2 * low if math.isinf(high) else (low + high) / 2 if low > 0 else high / 2
+    return best
 
 
 def relative_error(data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array) -> float:

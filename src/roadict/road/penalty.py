@@ -4,6 +4,7 @@ All follow the scale of the data, so that learning from a·X gives the same atom
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roadict.road.formulation import Triple
@@ -19,45 +20,102 @@ ALPHA = 0.1
 """Lasso weight, relative to the root-mean-square norm of the samples."""
 
 
-FIRST, LAST = 0.25, 2.5
-"""Where an annealed run starts and ends, in units of the constant ρ."""
-ANNEALING = 300
-"""Iterations of annealing."""
-MOST_ANNEALED = 3.0
-"""n_components over observed features up to which annealing was seen to help; beyond it froze runs too early."""
+FIRST, LEAST = 3.0, 0.1
+"""Where an annealed run starts, and how low it may go, in units of the constant ρ."""
+COLD = 1e-4
+"""Relative primal residual to which an annealed run is led in the end."""
+TRIAL, GENTLE, WARM, HOT = (0.05, 150, 550), (0.05, 700, 800), (0.1, 1000, 800), (0.15, 1000, 800)
+"""Residual at which a run is held, for how many iterations, and iterations of its fall to COLD. Colder runs freeze too
+early; hotter ones lose what they have found, above three atoms per feature already at WARM."""
+MOST_RESTARTED = 3.0
+"""n_components over n_features up to which runs may be warm, and more than one of them pays."""
+ENOUGH = 0.9
+"""Share of the wanted residual below which ρ comes down."""
+TINY = 1e-300
 STEP = 10
 """Iterations between two changes of ρ."""
+MOST_ANNEALED = 0.9
+"""Largest share of a run's iterations that is annealed."""
+SLOWEST, FASTEST = 0.93, 1.1
+"""Factors by which one change may lower or raise ρ."""
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """ρ along a run: from ``first`` to ``last`` in equal ratios over ``length`` iterations, then constant.
+class Annealing:
+    """ρ along a run, such that the primal residual stays at ``warmth`` for a while and then falls evenly.
 
-    Below its critical value the iteration wanders; raising ρ slowly through that value acts like annealing.
+    The residual says how much a run still moves. A ρ far above the critical value of the problem at hand freezes the
+    run where it started, one below lets it wander for ever; and that value is not known beforehand. So ρ starts
+    high and comes down until the residual has the wanted size: atoms then still change places, but do not get lost.
+    Later ρ only rises, where the residual falls too slowly: every run settles in the end.
 
-    Examples
-    --------
-    >>> schedule = Schedule(2.0, 32.0, 20)
-    >>> [schedule(iteration) for iteration in (0, 9, 10, 20, 500)]
-    [2.0, 2.0, 8.0, 32.0, 32.0]
+    Attributes
+    ----------
+    first, least : float
+        ρ at the start, and its smallest value.
+    warmth : float
+        Relative primal residual.
+    hold, fall : int
+        Iterations for which it is held there, and for its fall to COLD.
     """
 
     first: float
-    last: float
-    length: int
+    least: float
+    warmth: float
+    hold: int
+    fall: int
 
-    def __call__(self, iteration: int) -> float:
-        """Return ρ after this many iterations."""
-        done = min(iteration // STEP * STEP, self.length) / self.length
-        return float(self.first * (self.last / self.first) ** done)
+    def wanted(self, iteration: int) -> float:
+        """Return the primal residual that this iteration should have."""
+        done: float = max(iteration - self.hold, 0) / self.fall
+        return float(self.warmth * (COLD / self.warmth) ** done)
+
+    def __call__(self, iteration: int, rho: float, residuals: Sequence[float]) -> float:
+        """Return the ρ that follows; ``residuals`` are the primal ones of all iterations before this one.
+
+        Examples
+        --------
+        >>> annealing = Annealing(30.0, 1.0, 0.05, hold=500, fall=500)
+        >>> [annealing(iteration, 10.0, [residual] * 30) for iteration, residual in ((45, 1.0), (50, 1.0), (50, 0.04))]
+        [10.0, 11.0, 9.3]
+        """
+        if iteration % STEP or len(residuals) < 2 * STEP:
+            return rho
+        excess = math.exp(sum(math.log(max(r, TINY)) for r in residuals[-STEP:]) / STEP) / self.wanted(iteration)
+        if excess > 1:
+            return rho * min(excess, FASTEST)
+        if iteration <= self.hold and excess < ENOUGH:
+            return max(rho * max(excess, SLOWEST), self.least)
+        return rho
 
 
-def auto_schedule(norm: float, ratio: float, observed: float, epsilon: float) -> Schedule | None:
-    """Annealing for the exact forms, where it helps; ``observed`` is a share, the rest as for ``auto_rho``."""
-    if not 1.0 < ratio <= MOST_ANNEALED * observed:
-        return None
-    rho = auto_rho(norm, ratio, epsilon)
-    return Schedule(FIRST * rho, LAST * rho, ANNEALING)
+def annealings(rho: float, ratio: float, *, n_init: int | None, trial: bool, max_iter: int) -> tuple[Annealing, ...]:
+    """Plan the annealing of every run.
+
+    Parameters
+    ----------
+    rho : float
+        The constant ρ.
+    ratio : float
+        n_components / n_features.
+    n_init : int or None
+        Number of runs; None: what pays.
+    trial : bool
+        Whether the first of several may be short, because it can tell whether it has succeeded.
+    max_iter : int
+        Of every run, which must have fallen before; short ones are annealed faster.
+    """
+    if ratio > MOST_RESTARTED:
+        runs = [GENTLE] * (n_init or 1)
+    else:
+        runs = [TRIAL] * trial + [WARM, HOT, WARM]
+        if n_init is not None:
+            runs = [WARM] if n_init == 1 else (runs + [WARM] * n_init)[:n_init]
+    made = []
+    for warmth, hold, fall in runs:
+        pace = min(1.0, MOST_ANNEALED * max_iter / (hold + fall))
+        made.append(Annealing(FIRST * rho, LEAST * rho, warmth, int(pace * hold), max(int(pace * fall), 1)))
+    return tuple(made)
 
 
 def auto_rho(norm: float, ratio: float, epsilon: float) -> float:

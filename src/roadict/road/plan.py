@@ -1,7 +1,7 @@
 """From what the user asked for to a problem for an engine: scale, formulation, bound and penalties."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from roadict.road import formulation as forms
 from roadict.road import penalty
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.formulation import Formulation, Problem, Triple, check_penalties
-from roadict.road.penalty import Schedule
+from roadict.road.penalty import Annealing
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -28,8 +28,8 @@ class Plan:
     ----------
     problem : Problem
         With the penalties of the first iteration.
-    schedule : Schedule or None
-        ρ along the run; None: it stays.
+    runs : tuple of Annealing or None
+        One for every start: how ρ changes along the run. None: it stays.
     unit : float
         The user's data over the engine's, a power of two: rescaling by it is exact, and engines see data of order
         one, whatever the user's units.
@@ -44,12 +44,17 @@ class Plan:
     """
 
     problem: Problem
-    schedule: Schedule | None
+    runs: tuple[Annealing | None, ...]
     unit: float
     bound: float | None
     alpha: float
     norm: float
     warning: str | None
+
+    @property
+    def wants_exact_fit(self) -> bool:
+        """Whether a run may end with a fit that is exact and sparse beyond doubt, all entries being known."""
+        return self.bound == 0 and self.problem.observed is None and self.runs[0] is not None
 
 
 def make_plan(
@@ -62,6 +67,8 @@ def make_plan(
     alpha: float | None,
     beta: float | Triple | None,
     rho: float | Triple | str,
+    n_init: int | None,
+    max_iter: int,
     anneal: bool,
 ) -> Plan:
     """Resolve the parameters of ``ROAD`` of the same names; raises ValueError where they cannot be met.
@@ -73,7 +80,7 @@ def make_plan(
     observed : bool array like data, or None
     n_components : int
     anneal : bool
-        Whether an automatic ρ may rise along the run, which forgets the start.
+        Whether an automatic ρ may change along the run, which forgets the start.
     """
     checks.moderate(data)
     data, unit = of_order_one(data)
@@ -91,13 +98,13 @@ def make_plan(
         form = forms.inexact(penalty.auto_betas(norm) if beta is None else _scaled("beta", beta, unit))
     ratio = n_components / data.shape[1]
     rhos, warning = _penalties(form, rho, penalty.auto_rho(norm, ratio, bound or 0.0), norm, unit)
-    schedule = None
+    problem = Problem(data, observed, form, rhos)
+    runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
     if isinstance(rho, str) and form.exact_consensus and anneal:
-        share = 1.0 if observed is None else float(observed.mean())
-        schedule = penalty.auto_schedule(norm, ratio, share, bound or 0.0)
-    if schedule is not None:
-        rhos = (schedule.first, schedule.first, schedule.first)
-    return Plan(Problem(data, observed, form, rhos), schedule, unit, bound, weight, norm * unit, warning or doubt)
+        exact = bound == 0 and observed is None
+        annealed = penalty.annealings(rhos[0], ratio, n_init=n_init, trial=exact, max_iter=max_iter)
+        runs, problem = annealed, replace(problem, rhos=(annealed[0].first,) * 3)
+    return Plan(problem, runs, unit, bound, weight, norm * unit, warning or doubt)
 
 
 def sample_norm(data: Array, observed: Mask) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roadict.road.formulation import Measures, Triple
 from roadict.road.history import COLUMNS, History
-from roadict.road.penalty import Schedule
+from roadict.road.penalty import Annealing
 
 Array = NDArray[np.floating]
 StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
@@ -87,9 +87,10 @@ def solve(
     max_iter: int,
     tol: float,
     error_bound: float | None,
-    schedule: Schedule | None = None,
+    annealing: Annealing | None = None,
     unit: float = 1.0,
     callbacks: tuple[Callback, ...] = (),
+    before: History | None = None,
 ) -> Outcome:
     """Iterate until both residuals and the data error are small, or something else ends the run.
 
@@ -102,19 +103,22 @@ def solve(
         Bound on both relative residuals; 0: run all iterations.
     error_bound : float or None
         Relative data error that the formulation allows; None: it sets no bound.
-    schedule : Schedule or None
-        ρ along the run; a run ends before its schedule only by its callback. None: ρ stays.
+    annealing : Annealing or None
+        How ρ follows the residuals. None: it stays.
     unit : float
         The user's data over the engine's; objective, rho and codes are reported in the user's units.
     callbacks : tuple of callables
         Each sees a Snapshot after every iteration; one that returns True (of Python or NumPy) ends the run.
+    before : History or None
+        Of the run so far, if this continues one.
     """
-    columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
-    started = time.perf_counter()
+    columns: dict[str, list[float]] = {name: [] if before is None else before[name].tolist() for name in COLUMNS}
+    done = len(columns["seconds"])
+    started = time.perf_counter() - (columns["seconds"][-1] if done else 0.0)
     reason: StopReason = "max_iter"
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(done + 1, max_iter + 1):
         rho = engine.rhos[0]
-        following = rho if schedule is None else schedule(iteration)
+        following = rho if annealing is None else annealing(iteration, rho, columns["primal"])
         measures = engine.step(None if following == rho else following)
         row = vars(measures) | {
             "objective": measures.objective * unit,
@@ -127,8 +131,7 @@ def solve(
             reason = "non-finite"
             break
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
-        settled = schedule is None or iteration >= schedule.length
-        if tol > 0 and settled and has_converged(measures, tol, error_bound):
+        if tol > 0 and has_converged(measures, tol, error_bound):
             reason = "converged"
             break
         if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):

@@ -1,0 +1,148 @@
+"""From a run that has nearly settled to an exact fit: atoms by least squares on clean supports, then basis pursuit."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from roadict.coders.pick import encode
+from roadict.linalg import unit_rows
+from roadict.road.polish import polish_codes
+
+Array = NDArray[np.floating]
+
+MAX_ROUNDS = 100
+SETTLED = 1e-10
+"""Root-mean-square change of the atoms at which the rounds end."""
+LEAST_MISFIT = 1e-3
+"""Relative error that codes to start from are taken to have at least."""
+SMALLEST_CUT, LARGEST_CUT = 1e-8, 0.03
+"""Bounds on what counts as clutter, relative to a sample."""
+CUT_PER_CHANGE = 10.0
+"""Clutter that atoms off by a given distance are taken to cause, over that distance."""
+CLEAN_SUPPORT = 0.75
+"""Atoms per feature up to which the support of a sample can be clean."""
+FEWEST_CLEAN = 0.15
+"""Share of clean samples below which there is nothing to learn from."""
+MOSTLY, EVERYWHERE = 0.95, 0.85
+"""Share of samples that must get fewer atoms than features; and of the use of every atom, that in such samples."""
+ROUNDING = 1e-9
+"""Codes below this share of their sample are zero."""
+TOGETHER, ALIKE, SAME_RATIO = 0.5, 0.3, 1e-3
+"""An atom is mixed with another if more than TOGETHER of its samples use both, and more than ALIKE of its samples in
+the same ratio, to SAME_RATIO."""
+UNMIXINGS = 5
+ANCHOR = 1e-6
+"""Weight of the old atoms, relative to the mean square of a code."""
+
+
+class ExactFit(NamedTuple):
+    """Atoms of unit norm and codes that reproduce the data to rounding."""
+
+    dictionary: Array
+    codes: Array
+
+
+def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | None) -> ExactFit | None:
+    """Look for atoms near the given ones in which most samples are an exact combination of few.
+
+    Few: fewer than n_features. For atoms that are slightly off no sample is one, so that this happens to most of them
+    by no accident; where it does not, None is returned. Atoms that a multiple of another was added to still allow
+    exact fits, with one atom more; they give themselves away by that atom, which always comes along in the same ratio,
+    and are set right.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+    dictionary : array of shape (n_components, n_features)
+    codes : array of shape (n_samples, n_components)
+    n_jobs : int or None
+    """
+    used = np.any(data != 0, axis=1)
+    samples, norms = unit_rows(data[used])
+    codes = codes[used] / norms[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for _ in range(UNMIXINGS):
+            atoms = _settle_atoms(samples, norms, dictionary, codes, n_jobs)
+            if atoms is None:
+                return None
+            codes = encode(samples, None, atoms, algorithm="basis-pursuit", n_jobs=n_jobs)
+            codes[np.abs(codes) < ROUNDING] = 0
+            if not _is_sparse(codes, samples.shape[1]):
+                return None
+            dictionary = unmixed(atoms, codes)
+            if dictionary is atoms:
+                exact = np.zeros((len(data), len(atoms)))
+                exact[used] = codes * norms[:, None]
+                return ExactFit(atoms, exact)
+            codes = encode(samples, None, dictionary, algorithm="basis-pursuit", n_jobs=n_jobs)
+    return None
+
+
+def _is_sparse(codes: Array, n_features: int) -> bool:
+    """Whether most samples, and among those that use any one atom most of that use, get along with few atoms."""
+    few = np.count_nonzero(codes, axis=1) < n_features
+    use = np.abs(codes).sum(axis=0)
+    return bool(few.mean() >= MOSTLY and np.all(np.abs(codes[few]).sum(axis=0) >= EVERYWHERE * use))
+
+
+def _settle_atoms(samples: Array, norms: Array, dictionary: Array, codes: Array, n_jobs: int | None) -> Array | None:
+    """Rounds of three steps, until atoms no longer change; None where too few samples get clean supports.
+
+    Lasso codes, with a weight as large as the clutter that wrong atoms cause; least squares on their supports; atoms
+    by least squares from the samples that are thus well explained. As atoms settle, the clutter goes.
+    """
+    misfit = float(np.linalg.norm(samples - codes @ dictionary)) / len(samples) ** 0.5
+    cut = min(max(misfit, LEAST_MISFIT), LARGEST_CUT)
+    for _ in range(MAX_ROUNDS):
+        codes = encode(samples, None, dictionary, algorithm="lasso", alpha=cut, start=codes, n_jobs=n_jobs)
+        fitted = polish_codes(samples, None, dictionary, codes, negligible=cut / 3, n_jobs=n_jobs)
+        clean = np.linalg.norm(samples - fitted @ dictionary, axis=1) < 3 * cut
+        clean &= np.count_nonzero(fitted, axis=1) <= CLEAN_SUPPORT * samples.shape[1]
+        if clean.mean() < FEWEST_CLEAN:
+            return None
+        weights = norms[clean, None]
+        before, dictionary = dictionary, _fit_atoms(weights * samples[clean], weights * fitted[clean], dictionary)
+        change = float(np.linalg.norm(dictionary - before)) / len(dictionary) ** 0.5
+        if change < SETTLED:
+            return dictionary
+        cut = max(min(cut, max(cut / 2, CUT_PER_CHANGE * change)), SMALLEST_CUT)
+    return None
+
+
+def _fit_atoms(data: Array, codes: Array, dictionary: Array) -> Array:
+    """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm."""
+    gram = codes.T @ codes
+    anchor = ANCHOR * float(np.trace(gram)) / len(gram)
+    gram[np.diag_indices_from(gram)] += anchor
+    atoms, _ = unit_rows(np.linalg.solve(gram, codes.T @ data + anchor * dictionary))
+    return atoms
+
+
+def unmixed(dictionary: Array, codes: Array) -> Array:
+    """Add to every atom that is mixed with another what always comes along of that one; the same array if none is.
+
+    Examples
+    --------
+    >>> codes = np.array([[1.0, 0.5], [2.0, 1.0], [-1.0, -0.5], [0.0, 3.0], [0.0, 1.0], [0.0, 2.0], [0.0, 1.5]])
+    >>> unmixed(np.array([[1.0, 0.0], [0.0, 1.0]]), codes).round(3)
+    array([[0.894, 0.447],
+           [0.   , 1.   ]])
+    """
+    used = codes != 0
+    counts = used.sum(axis=0)
+    together = used.T.astype(float) @ used
+    np.fill_diagonal(together, 0)
+    atoms = dictionary.copy()
+    mixed = False
+    for k, j in np.argwhere(together > TOGETHER * np.maximum(counts, 1)[:, None]):
+        both = used[:, k] & used[:, j]
+        ratios = codes[both, j] / codes[both, k]
+        ratio = np.median(ratios)
+        if np.sum(np.abs(ratios - ratio) <= SAME_RATIO * abs(ratio)) > ALIKE * counts[k]:
+            atoms[k] += ratio * dictionary[j]
+            mixed = True
+    return unit_rows(atoms)[0] if mixed else dictionary

@@ -1,0 +1,50 @@
+"""Exact fits: found from rough ones, and not claimed where there is none."""
+
+import numpy as np
+import pytest
+
+from roadict.linalg import unit_rows
+from roadict.metrics import dictionary_error
+from roadict.road.exact import find_exact_fit, unmixed
+from roadict.synthetic import planted
+
+
+@pytest.fixture(scope="module")
+def rough_fit():
+    """Data, planted atoms and codes, and a rough version of both as a run leaves them."""
+    truth = planted(400, 16, 32, sparsity=3, random_state=5)
+    rng = np.random.default_rng(6)
+    atoms = unit_rows(truth.dictionary + 0.004 * rng.standard_normal((32, 16)))[0]
+    return truth, atoms, truth.codes + 0.01 * rng.standard_normal(truth.codes.shape)
+
+
+def test_an_exact_fit_is_found_from_a_rough_one(rough_fit):
+    truth, atoms, codes = rough_fit
+    fit = find_exact_fit(truth.data, atoms, codes, 1)
+    assert dictionary_error(fit.dictionary, truth.dictionary) < 1e-12
+    np.testing.assert_allclose(fit.codes @ fit.dictionary, truth.data, atol=1e-9)
+    np.testing.assert_array_equal(np.median(np.count_nonzero(fit.codes, axis=1)), 3)
+
+
+def test_an_exact_fit_undoes_mixtures_of_two_atoms(rough_fit):
+    truth, atoms, codes = rough_fit
+    mixed = atoms.copy()
+    mixed[4] = unit_rows(atoms[4:5] + 0.3 * atoms[9:10])[0]
+    fit = find_exact_fit(truth.data, mixed, codes, 1)
+    assert dictionary_error(fit.dictionary, truth.dictionary) < 1e-12
+
+
+def test_no_exact_fit_is_claimed_where_there_is_none(rough_fit):
+    truth, atoms, codes = rough_fit
+    wrong = atoms.copy()
+    wrong[3] = unit_rows(np.random.default_rng(7).standard_normal((1, 16)))[0]
+    assert find_exact_fit(truth.data, wrong, codes, 1) is None, "one atom is missing"
+    noise = 1e-3 * np.random.default_rng(8).standard_normal(truth.data.shape)
+    assert find_exact_fit(truth.data + noise, atoms, codes, 1) is None, "the data are noisy"
+
+
+def test_atoms_that_come_together_in_changing_ratios_are_not_mixed():
+    rng = np.random.default_rng(9)
+    atoms, codes = np.eye(3), np.zeros((50, 3))
+    codes[:, :2] = rng.standard_normal((50, 2))
+    assert unmixed(atoms, codes) is atoms
