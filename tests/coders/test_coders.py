@@ -319,7 +319,9 @@ def test_threads_and_other_samples_do_not_matter(algorithm, arguments):
 
 
 @every_case
-@pytest.mark.parametrize(("data_power", "atom_power"), [(900, 0), (-960, 0), (0, 40), (900, 60), (-900, -60)])
+@pytest.mark.parametrize(
+    ("data_power", "atom_power"), [(900, 0), (-960, 0), (0, 40), (900, 60), (-900, -60), (1, 1), (3, -1)]
+)
 def test_unit_of_data_and_atoms_does_not_matter(algorithm, arguments, data_power, atom_power):
     dictionary, data = unit_rows((K, M)), samples(10)
     codes = code(data, dictionary, algorithm, **arguments)
