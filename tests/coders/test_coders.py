@@ -387,6 +387,13 @@ def test_poor_dictionaries(algorithm, arguments, dictionary, more):
     assert np.linalg.norm(data[4] - codes[4] @ dictionary) <= np.linalg.norm(data[4]) + 1e-9 or algorithm == "threshold"
 
 
+@every_case
+def test_zero_atoms_change_nothing(algorithm, arguments):
+    dictionary, data = unit_rows((K, M)), samples(20)
+    codes = code(data, np.vstack([np.zeros((2, M)), dictionary]), algorithm, **arguments)
+    np.testing.assert_allclose(codes[:, 2:], code(data, dictionary, algorithm, **arguments), atol=1e-9)
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_small_integers_never_break_a_coder(data):
