@@ -319,7 +319,9 @@ def test_threads_and_other_samples_do_not_matter(algorithm, arguments):
 
 
 @every_case
-@pytest.mark.parametrize(("data_power", "atom_power"), [(900, 0), (-960, 0), (0, 40), (900, 60), (-900, -60)])
+@pytest.mark.parametrize(
+    ("data_power", "atom_power"), [(900, 0), (-960, 0), (0, 40), (900, 60), (-900, -60), (1, 1), (3, -1)]
+)
 def test_unit_of_data_and_atoms_does_not_matter(algorithm, arguments, data_power, atom_power):
     dictionary, data = unit_rows((K, M)), samples(10)
     codes = code(data, dictionary, algorithm, **arguments)
@@ -383,6 +385,13 @@ def test_poor_dictionaries(algorithm, arguments, dictionary, more):
     if algorithm in ("omp", "sp", "cosamp", "basis-pursuit", "lasso"):
         assert ((codes != 0).sum(axis=1) <= rank).all()
     assert np.linalg.norm(data[4] - codes[4] @ dictionary) <= np.linalg.norm(data[4]) + 1e-9 or algorithm == "threshold"
+
+
+@every_case
+def test_zero_atoms_change_nothing(algorithm, arguments):
+    dictionary, data = unit_rows((K, M)), samples(20)
+    codes = code(data, np.vstack([np.zeros((2, M)), dictionary]), algorithm, **arguments)
+    np.testing.assert_allclose(codes[:, 2:], code(data, dictionary, algorithm, **arguments), atol=1e-9)
 
 
 @given(st.data())

@@ -116,7 +116,6 @@ def half(
     Parameters
     ----------
     problem : Scaled
-        With even exponents.
     alpha : array of shape (n_samples,)
         In the scaled problem's units; negative: minus the share of the largest correlation up to which a single
         coefficient is made zero. Unused where the sparsity is not zero.

@@ -1,5 +1,6 @@
 """One door to all coders: which arguments each takes, what they are at None."""
 
+import math
 import warnings
 from typing import Any
 
@@ -115,7 +116,7 @@ def encode(
         if algorithm in ("sp", "cosamp"):
             return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
         return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
-    problem = scaled(data, observed, dictionary, each_atom=False, even=algorithm == "half")
+    problem = scaled(data, observed, dictionary, each_atom=False)
     if algorithm == "threshold":
         return threshold(problem, _weights(problem, alpha), n_jobs)
     if algorithm == "half":
@@ -156,5 +157,5 @@ def _root_weights(problem: Scaled, alpha: float | None) -> Array:
     """Return the same for Σ√|codes|."""
     if alpha is None:
         return np.full(len(problem.data), -DEFAULT_ALPHA)
-    shifts = -(3 * problem.exponents + problem.atom_exponents[0]) // 2
-    return rescale(np.full(len(problem.data), float(alpha)), shifts)
+    shifts, odd = np.divmod(-(3 * problem.exponents + problem.atom_exponents[0]), 2)
+    return rescale(alpha * np.where(odd, math.sqrt(2), 1.0), shifts)

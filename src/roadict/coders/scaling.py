@@ -54,9 +54,7 @@ class Scaled:
         return counts
 
 
-def scaled(
-    data: Array, observed: NDArray[np.bool_] | None, dictionary: Array, *, each_atom: bool, even: bool = False
-) -> Scaled:
+def scaled(data: Array, observed: NDArray[np.bool_] | None, dictionary: Array, *, each_atom: bool) -> Scaled:
     """Scale every sample by its own power of two; every atom too, or all atoms by one.
 
     Parameters
@@ -67,14 +65,12 @@ def scaled(
     dictionary : array of shape (n_components, n_features)
     each_atom : bool
         For coders whose choice among atoms must not depend on their norms.
-    even : bool
-        Take even exponents, whose square roots are powers of two as well.
     """
     if observed is not None:
         data = np.where(observed, data, 0).astype(data.dtype)
-    exponents = _exponents(np.abs(data).max(axis=1), even)
+    exponents = _exponents(np.abs(data).max(axis=1))
     largest = np.abs(dictionary).max(axis=1).astype(np.float64)
-    atom_exponents = _exponents(largest if each_atom else np.full_like(largest, largest.max()), even)
+    atom_exponents = _exponents(largest if each_atom else np.full_like(largest, largest.max()))
     # Kernels are compiled for one layout: C order, writable.
     rows = np.ldexp(dictionary.astype(np.float64, order="C"), -atom_exponents[:, None])
     with_gram = observed is None and len(rows) <= GRAM_ATOMS
@@ -89,9 +85,9 @@ def scaled(
     )
 
 
-def _exponents(largest: Array, even: bool) -> NDArray[np.integer]:
+def _exponents(largest: Array) -> NDArray[np.integer]:
     exponents: NDArray[np.integer] = np.frexp(largest)[1].astype(np.int64)
-    return exponents + exponents % 2 if even else exponents
+    return exponents
 
 
 def rescale(values: Array, exponents: NDArray[np.integer]) -> Array:
