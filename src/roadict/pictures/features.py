@@ -10,8 +10,8 @@ ENERGY = 0.999
 """Share of the energy of the features that PCA keeps."""
 
 
-def derivatives(picture: Array, step: int) -> Array:
-    """First and second differences over ``step`` pixels, across and down, with edges mirrored.
+def derivatives(picture: Array, step: int, edges: str = "mirrored") -> Array:
+    """First and second differences over ``step`` pixels, across and down.
 
     The filters are (1, 0, ..., 0, -1) and (1, 0, ..., -2, ..., 0, 1) / 2 with step - 1 zeros in each gap. An even
     filter has no middle; as in MATLAB's conv2(..., "same") it reaches one pixel further ahead than back.
@@ -21,6 +21,8 @@ def derivatives(picture: Array, step: int) -> Array:
     picture : array of shape (height, width)
     step : int
         The scale by which the picture was enlarged.
+    edges : {"mirrored", "zero"}
+        What lies beyond the border; "zero" as in conv2.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def derivatives(picture: Array, step: int) -> Array:
     array([[ 0.,  1.,  0.,  0., -1.,  0.]])
     """
     ahead = (step + 1) // 2
-    padded = np.pad(picture, step, mode="symmetric")
+    padded = np.pad(picture, step, mode="symmetric" if edges == "mirrored" else "constant")
     height, width = picture.shape
 
     def moved(down: int, right: int) -> Array:

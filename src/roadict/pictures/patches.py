@@ -1,5 +1,7 @@
 """Square patches of a picture on a regular grid, and back by averaging."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -52,6 +54,19 @@ def all_patches(picture: NDArray[np.generic], size: int, stride: int) -> NDArray
     """All patches of the grid, row by row; shape (n_patches, size * size)."""
     height, width = picture.shape
     return extract(picture, size, starts(height, size, stride), starts(width, size, stride))
+
+
+def bands(rows: Indices, n_columns: int, n_patches: int) -> Iterator[Indices]:
+    """Rows of the grid in portions of about ``n_patches`` patches, for memory's sake.
+
+    Examples
+    --------
+    >>> [band.tolist() for band in bands(np.arange(5), n_columns=100, n_patches=250)]
+    [[0, 1], [2, 3], [4]]
+    """
+    step = max(1, n_patches // n_columns)
+    for first in range(0, len(rows), step):
+        yield rows[first : first + step]
 
 
 class PatchMean:
