@@ -1,0 +1,95 @@
+"""Orthogonal matching pursuit as Batch-OMP: correlations from Gram rows, a Cholesky factor that grows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.coders.kernels import (
+    NEGLIGIBLE,
+    atom_weights,
+    best_atom,
+    correlate,
+    gram_row,
+    grow_factor,
+    solve_factor,
+    split_features,
+    subtract_atoms,
+)
+from roadict.coders.scaling import Scaled, code_chunks
+from roadict.parallel import kernel
+
+Array = NDArray[np.floating]
+
+
+@kernel
+def _omp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):  # type: ignore[no-untyped-def]
+    n_components, n_features = rows.shape
+    most = sparsity.max()
+    start, correlations, weights = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    gram_rows, factor = np.empty((most, n_components)), np.empty((most, most))
+    support, values, products = np.empty(most, np.int64), np.empty(most), np.empty(most)
+    residual = np.empty(n_features)
+    if observed.size == 0:
+        atom_weights(columns, gram, np.arange(n_features), weights)
+    for n in range(len(samples)):
+        sample = samples[n]
+        seen, hidden = split_features(observed, n, n_features)
+        if observed.size > 0:
+            atom_weights(columns, gram, seen, weights)
+        norm = np.sqrt(subtract_atoms(rows, support[:0], values, sample, hidden, residual))
+        correlate(columns, seen, sample, start)
+        correlations[:] = start
+        taken = np.zeros(n_components, np.bool_)
+        size, misfit = 0, norm
+        while size < sparsity[n] and misfit > epsilon[n] * norm:
+            best, correlation = best_atom(correlations, weights, taken)
+            if best < 0 or correlation <= NEGLIGIBLE * norm:
+                break
+            taken[best] = True
+            gram_row(rows, columns, gram, seen, best, gram_rows[size])
+            for i in range(size):
+                products[i] = gram_rows[size, support[i]]
+            products[size] = gram_rows[size, best]
+            if not grow_factor(factor, size, products):
+                continue
+            support[size] = best
+            size += 1
+            for i in range(size):
+                values[i] = start[support[i]]
+            solve_factor(factor, size, values)
+            if size < sparsity[n]:
+                correlations[:] = start
+                for i in range(size):
+                    value, row = values[i], gram_rows[i]
+                    for k in range(n_components):
+                        correlations[k] -= value * row[k]
+            if epsilon[n] > 0:
+                misfit = np.sqrt(subtract_atoms(rows, support[:size], values, sample, hidden, residual))
+        for i in range(size):
+            codes[n, support[i]] = values[i]
+    return 0
+
+
+def omp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
+    """Add, one at a time, the atom that correlates best with the residual, and refit all by least squares.
+
+    Atoms compete with unit norm. An atom that depends on those in use is passed over.
+
+    Parameters
+    ----------
+    problem : Scaled
+    sparsity : int array of shape (n_samples,)
+        Largest number of atoms.
+    epsilon : array of shape (n_samples,)
+        Relative error at which a sample needs no further atom.
+    n_jobs : int or None
+
+    Returns
+    -------
+    array of shape (n_samples, n_components)
+
+    References
+    ----------
+    R. Rubinstein, M. Zibulevsky and M. Elad, "Efficient implementation of the K-SVD algorithm using batch orthogonal
+    matching pursuit", 2008.
+    """
+    return code_chunks(_omp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]

@@ -1,0 +1,124 @@
+"""One door to all coders: which arguments each takes, what they are at None."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from roadict.coders.lasso import lasso
+from roadict.coders.omp import omp
+from roadict.coders.scaling import Scaled, rescale, scaled
+from roadict.coders.threshold import threshold
+
+Array = NDArray[np.floating]
+
+TAKES: dict[str, tuple[str, ...]] = {
+    "omp": ("n_nonzero_coefs", "epsilon"),
+    "lasso": ("alpha", "start"),
+    "threshold": ("alpha",),
+}
+"""Names of the coders, and the arguments that each uses; ``start`` is for callers in this package."""
+
+DEFAULT_ALPHA = 0.1
+"""Weight at None, as a share of the smallest one that makes all codes of a sample zero."""
+
+
+def refuse_unused(algorithm: str, **arguments: Any) -> None:
+    """Refuse arguments that are given, but not used by the algorithm.
+
+    Examples
+    --------
+    >>> refuse_unused("omp", n_nonzero_coefs=3, alpha=0.1)
+    Traceback (most recent call last):
+    ...
+    ValueError: alpha=0.1 is not used by algorithm="omp", which takes n_nonzero_coefs and epsilon; leave it out
+    """
+    takes = TAKES[algorithm]
+    for name, value in arguments.items():
+        if value is not None and name not in takes:
+            shown = "start" if name == "start" else f"{name}={value!r}"
+            public = " and ".join(other for other in takes if other != "start")
+            raise ValueError(f'{shown} is not used by algorithm="{algorithm}", which takes {public}; leave it out')
+
+
+def encode(
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    dictionary: Array,
+    *,
+    algorithm: str,
+    n_nonzero_coefs: int | None = None,
+    alpha: float | None = None,
+    epsilon: ArrayLike | None = None,
+    start: Array | None = None,
+    n_jobs: int | None = None,
+) -> Array:
+    """Code samples, by their observed entries where some are missing.
+
+    The codes of a sample do not depend on the other samples, on n_jobs, or on the unit of the data.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        float32 or float64; the arithmetic is float64, the result of the given dtype.
+    observed : bool array like data, or None
+    dictionary : array of shape (n_components, n_features)
+        Atoms of any norm; zero atoms are not used.
+    algorithm : str
+        A key of ``TAKES``, which says what it takes; other arguments must be None.
+    n_nonzero_coefs : int or None
+        Atoms per sample, cut to what the observed features and the dictionary allow. None: as many as epsilon
+        asks for; without it a tenth of the (observed) features, at least one.
+    alpha : float or None
+        Weight of the sparsity term. None: 0.1 times the smallest that makes all codes of the sample zero.
+    epsilon : float, array of shape (n_samples,) or None
+        Bound on the relative error of every sample over its observed entries. None: no bound ("omp").
+    start : array of shape (n_samples, n_components) or None
+        Codes to start from.
+    n_jobs : int or None
+        Threads. None: all cores.
+
+    Returns
+    -------
+    array of shape (n_samples, n_components)
+    """
+    refuse_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
+    if algorithm == "omp":
+        problem = scaled(data, observed, dictionary, each_atom=True)
+        counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None)
+        return omp(problem, counts, _bounds(problem, epsilon), n_jobs)
+    problem = scaled(data, observed, dictionary, each_atom=False)
+    weights = _weights(problem, alpha)
+    if algorithm == "threshold":
+        return threshold(problem, weights, n_jobs)
+    codes, rough = lasso(problem, weights, start, n_jobs)
+    _tell(rough, len(data), algorithm)
+    return codes
+
+
+def _sparsity(problem: Scaled, asked: int | None, bounded: bool) -> NDArray[np.integer]:
+    seen = problem.n_seen
+    default = seen if bounded else np.maximum(1, seen // 10)
+    wanted = default if asked is None else np.full(len(seen), asked)
+    counts: NDArray[np.integer] = np.minimum(np.minimum(wanted, seen), len(problem.rows)).astype(np.int64)
+    return counts
+
+
+def _bounds(problem: Scaled, epsilon: ArrayLike | None) -> Array:
+    bounds = np.asarray(0.0 if epsilon is None else epsilon, np.float64)
+    return np.ascontiguousarray(np.broadcast_to(bounds, len(problem.data)))
+
+
+def _weights(problem: Scaled, alpha: float | None) -> Array:
+    """Return the weight of every sample in the scaled problem; negative: minus its share of the largest useful one."""
+    if alpha is None:
+        return np.full(len(problem.data), -DEFAULT_ALPHA)
+    return rescale(np.full(len(problem.data), float(alpha)), -(problem.exponents + problem.atom_exponents[0]))
+
+
+def _tell(rough: int, n_samples: int, algorithm: str) -> None:
+    if rough:
+        text = f'{rough} of {n_samples} samples were not coded to the tolerance of "{algorithm}"; pass a larger alpha'
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)

@@ -1,0 +1,39 @@
+"""Codes by soft thresholding of correlations: no fit, one pass."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.coders.kernels import absolute_weight, correlate, split_features
+from roadict.coders.scaling import Scaled, code_chunks
+from roadict.parallel import kernel
+
+Array = NDArray[np.floating]
+
+
+@kernel
+def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):  # type: ignore[no-untyped-def]
+    for n in range(len(samples)):
+        seen, _ = split_features(observed, n, rows.shape[1])
+        correlate(columns, seen, samples[n], codes[n])
+        weight = absolute_weight(alpha[n], np.max(np.abs(codes[n])))
+        for k in range(len(rows)):
+            value = codes[n, k]
+            codes[n, k] = np.sign(value) * (abs(value) - weight) if abs(value) > weight else 0.0
+    return 0
+
+
+def threshold(problem: Scaled, alpha: Array, n_jobs: int | None) -> Array:
+    """Soft-threshold the inner products of every sample with the atoms: the Lasso codes of orthonormal atoms.
+
+    Parameters
+    ----------
+    problem : Scaled
+    alpha : array of shape (n_samples,)
+        Threshold, in the scaled problem's units; negative: minus the share of the one that makes all codes zero.
+    n_jobs : int or None
+
+    Returns
+    -------
+    array of shape (n_samples, n_components)
+    """
+    return code_chunks(_threshold_chunk, problem, alpha, n_jobs=n_jobs)[0]
