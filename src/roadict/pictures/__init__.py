@@ -1,0 +1,1 @@
+"""Pictures: super-resolution, denoising and inpainting with learned dictionaries."""
