@@ -6,7 +6,7 @@ from roadict.parallel import kernel
 
 NEGLIGIBLE = 1e-13
 """Correlations of a residual below this share of the sample's norm are rounding."""
-DEPENDENT = 1e-12
+DEPENDENT = 1e-10
 """An atom of whose squared norm a smaller share is left outside the span of others is taken for dependent on them."""
 
 
@@ -142,3 +142,48 @@ def gram_among(rows, gram, hidden, atoms):  # type: ignore[no-untyped-def]
             for j in range(i + 1):
                 result[i, j] = result[j, i] = dot(shown, rows[atoms[j]])
     return result
+
+
+@kernel
+def top_atoms(sizes, count):  # type: ignore[no-untyped-def]
+    """Return the indices of the largest sizes, at most so many, zeros left out; sizes is used up."""
+    chosen = np.empty(min(count, len(sizes)), np.int64)
+    for i in range(len(chosen)):
+        best = np.argmax(sizes)
+        if not sizes[best] > 0:
+            return chosen[:i]
+        chosen[i] = best
+        sizes[best] = 0.0
+    return chosen
+
+
+@kernel
+def merged(support, more, n_components):  # type: ignore[no-untyped-def]
+    """Return the support and then those of the others that are not in it."""
+    new = np.ones(n_components, np.bool_)
+    new[support] = False
+    return np.concatenate((support, more[new[more]]))
+
+
+@kernel
+def least_squares(rows, gram, hidden, correlations, support):  # type: ignore[no-untyped-def]
+    """Return the values on a support that fit a sample best, from its correlations with all atoms.
+
+    Atoms that depend on earlier ones of the support get zero.
+    """
+    among = gram_among(rows, gram, hidden, support)
+    factor, products = np.empty_like(among), np.empty(len(support))
+    kept, size = np.empty(len(support), np.int64), 0
+    for j in range(len(support)):
+        for i in range(size):
+            products[i] = among[j, kept[i]]
+        products[size] = among[j, j]
+        if grow_factor(factor, size, products):
+            kept[size] = j
+            size += 1
+    for i in range(size):
+        products[i] = correlations[support[kept[i]]]
+    solve_factor(factor, size, products)
+    values = np.zeros(len(support))
+    values[kept[:size]] = products[:size]
+    return values

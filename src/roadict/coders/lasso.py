@@ -36,7 +36,9 @@ def _sweep(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
     for j in range(len(codes)):
         old, square = codes[j], gram[j, j]
         target = gradient[j] + square * old
-        new = np.sign(target) * (abs(target) - alpha) / square if abs(target) > alpha and square > 0 else 0.0
+        # An atom at the bound, such as the twin of one in use, must not come into use by rounding.
+        cut = alpha if old != 0 else (1 + 1e-12) * alpha
+        new = np.sign(target) * (abs(target) - alpha) / square if abs(target) > cut and square > 0 else 0.0
         change = new - old
         if change != 0:
             codes[j] = new

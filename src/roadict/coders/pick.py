@@ -7,26 +7,43 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from roadict.coders.basis_pursuit import basis_pursuit
+from roadict.coders.cosamp import cosamp
+from roadict.coders.half import half
 from roadict.coders.lasso import lasso
+from roadict.coders.mp import mp
 from roadict.coders.omp import omp
 from roadict.coders.scaling import Scaled, rescale, scaled
+from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
 
 Array = NDArray[np.floating]
 
 TAKES: dict[str, tuple[str, ...]] = {
     "omp": ("n_nonzero_coefs", "epsilon"),
+    "mp": ("n_nonzero_coefs", "epsilon"),
+    "sp": ("n_nonzero_coefs",),
+    "cosamp": ("n_nonzero_coefs",),
     "lasso": ("alpha", "start"),
+    "basis-pursuit": ("epsilon",),
+    "half": ("alpha", "n_nonzero_coefs", "start"),
     "threshold": ("alpha",),
 }
 """Names of the coders, and the arguments that each uses; ``start`` is for callers in this package."""
 
+GREEDY = ("omp", "mp", "sp", "cosamp")
+"""Coders that choose among atoms as if these had unit norm."""
+REMEDIES = {
+    "lasso": "pass a larger alpha",
+    "basis-pursuit": "pass a larger epsilon, or drop atoms that others nearly equal",
+    "half": "pass a larger alpha or fewer n_nonzero_coefs",
+}
 DEFAULT_ALPHA = 0.1
 """Weight at None, as a share of the smallest one that makes all codes of a sample zero."""
 
 
 def refuse_unused(algorithm: str, **arguments: Any) -> None:
-    """Refuse arguments that are given, but not used by the algorithm.
+    """Refuse arguments that are given, but not used by the algorithm, or not beside each other.
 
     Examples
     --------
@@ -41,6 +58,11 @@ def refuse_unused(algorithm: str, **arguments: Any) -> None:
             shown = "start" if name == "start" else f"{name}={value!r}"
             public = " and ".join(other for other in takes if other != "start")
             raise ValueError(f'{shown} is not used by algorithm="{algorithm}", which takes {public}; leave it out')
+    if algorithm == "half" and arguments.get("alpha") is not None and arguments.get("n_nonzero_coefs") is not None:
+        raise ValueError(
+            f"alpha={arguments['alpha']!r} and n_nonzero_coefs={arguments['n_nonzero_coefs']!r} both set the sparsity "
+            'of algorithm="half"; leave one of them out'
+        )
 
 
 def encode(
@@ -66,15 +88,17 @@ def encode(
     observed : bool array like data, or None
     dictionary : array of shape (n_components, n_features)
         Atoms of any norm; zero atoms are not used.
-    algorithm : str
-        A key of ``TAKES``, which says what it takes; other arguments must be None.
+    algorithm : {"omp", "mp", "sp", "cosamp", "lasso", "basis-pursuit", "half", "threshold"}
+        ``TAKES`` says which of the following it takes; the others must be None.
     n_nonzero_coefs : int or None
         Atoms per sample, cut to what the observed features and the dictionary allow. None: as many as epsilon
         asks for; without it a tenth of the (observed) features, at least one.
     alpha : float or None
-        Weight of the sparsity term. None: 0.1 times the smallest that makes all codes of the sample zero.
+        Weight of the sparsity term. None: 0.1 times the smallest that makes all codes of the sample zero ("half":
+        the weight that makes a single coefficient zero below 0.1 times the sample's largest correlation).
     epsilon : float, array of shape (n_samples,) or None
-        Bound on the relative error of every sample over its observed entries. None: no bound ("omp").
+        Bound on the relative error of every sample over its observed entries. None: no bound, or 0 for
+        "basis-pursuit".
     start : array of shape (n_samples, n_components) or None
         Codes to start from.
     n_jobs : int or None
@@ -85,16 +109,25 @@ def encode(
     array of shape (n_samples, n_components)
     """
     refuse_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
-    if algorithm == "omp":
+    if algorithm in GREEDY:
         problem = scaled(data, observed, dictionary, each_atom=True)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None)
-        return omp(problem, counts, _bounds(problem, epsilon), n_jobs)
-    problem = scaled(data, observed, dictionary, each_atom=False)
-    weights = _weights(problem, alpha)
+        if algorithm in ("sp", "cosamp"):
+            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
+        return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
+    problem = scaled(data, observed, dictionary, each_atom=False, even=algorithm == "half")
     if algorithm == "threshold":
-        return threshold(problem, weights, n_jobs)
-    codes, rough = lasso(problem, weights, start, n_jobs)
-    _tell(rough, len(data), algorithm)
+        return threshold(problem, _weights(problem, alpha), n_jobs)
+    if algorithm == "half":
+        counts = _sparsity(problem, n_nonzero_coefs or 0, False)
+        codes, rough = half(problem, _root_weights(problem, alpha), counts, start, n_jobs)
+    elif algorithm == "lasso":
+        codes, rough = lasso(problem, _weights(problem, alpha), start, n_jobs)
+    else:
+        codes, rough = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
+    if rough:
+        text = f'{rough} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
+        warnings.warn(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning, stacklevel=3)
     return codes
 
 
@@ -107,8 +140,9 @@ def _sparsity(problem: Scaled, asked: int | None, bounded: bool) -> NDArray[np.i
 
 
 def _bounds(problem: Scaled, epsilon: ArrayLike | None) -> Array:
-    bounds = np.asarray(0.0 if epsilon is None else epsilon, np.float64)
-    return np.ascontiguousarray(np.broadcast_to(bounds, len(problem.data)))
+    bounds = np.empty(len(problem.data))
+    bounds[:] = 0.0 if epsilon is None else epsilon
+    return bounds
 
 
 def _weights(problem: Scaled, alpha: float | None) -> Array:
@@ -118,7 +152,9 @@ def _weights(problem: Scaled, alpha: float | None) -> Array:
     return rescale(np.full(len(problem.data), float(alpha)), -(problem.exponents + problem.atom_exponents[0]))
 
 
-def _tell(rough: int, n_samples: int, algorithm: str) -> None:
-    if rough:
-        text = f'{rough} of {n_samples} samples were not coded to the tolerance of "{algorithm}"; pass a larger alpha'
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+def _root_weights(problem: Scaled, alpha: float | None) -> Array:
+    """Return the same for Σ√|codes|."""
+    if alpha is None:
+        return np.full(len(problem.data), -DEFAULT_ALPHA)
+    shifts = -(3 * problem.exponents + problem.atom_exponents[0]) // 2
+    return rescale(np.full(len(problem.data), float(alpha)), shifts)

@@ -75,11 +75,12 @@ def scaled(
     exponents = _exponents(np.abs(data).max(axis=1), even)
     largest = np.abs(dictionary).max(axis=1).astype(np.float64)
     atom_exponents = _exponents(largest if each_atom else np.full_like(largest, largest.max()), even)
-    rows = np.ldexp(dictionary.astype(np.float64), -atom_exponents[:, None])
+    # Kernels are compiled for one layout: C order, writable.
+    rows = np.ldexp(dictionary.astype(np.float64, order="C"), -atom_exponents[:, None])
     with_gram = observed is None and len(rows) <= GRAM_ATOMS
     return Scaled(
         data=data,
-        observed=np.empty((0, 0), bool) if observed is None else observed,
+        observed=np.empty((0, 0), bool) if observed is None else np.ascontiguousarray(observed),
         exponents=exponents,
         rows=rows,
         columns=np.ascontiguousarray(rows.T),
@@ -138,11 +139,11 @@ def code_chunks(
     def task(chunk: int) -> None:
         part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
         shifts = problem.exponents[part, None] - problem.atom_exponents
-        samples = np.ldexp(data[part].astype(np.float64), -problem.exponents[part, None])
+        samples = np.ldexp(data[part].astype(np.float64, order="C"), -problem.exponents[part, None])
         if start is None:
             found: Array = np.zeros((len(samples), codes.shape[1]))
         else:
-            found = rescale(start[part].astype(np.float64), -shifts)
+            found = rescale(start[part].astype(np.float64, order="C"), -shifts)
         cut = (p[part] if isinstance(p, np.ndarray) else p for p in parameters)
         rough[chunk] = kernel(problem.rows, problem.columns, problem.gram, problem.observed[part], samples, found, *cut)
         with np.errstate(over="ignore", under="ignore"):

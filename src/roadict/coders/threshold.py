@@ -1,5 +1,7 @@
 """Codes by soft thresholding of correlations: no fit, one pass."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,4 +38,6 @@ def threshold(problem: Scaled, alpha: Array, n_jobs: int | None) -> Array:
     -------
     array of shape (n_samples, n_components)
     """
+    # Inner products grow with the atoms, where codes that fit shrink.
+    problem = replace(problem, atom_exponents=-problem.atom_exponents)
     return code_chunks(_threshold_chunk, problem, alpha, n_jobs=n_jobs)[0]

@@ -1,0 +1,125 @@
+"""Basis pursuit: the smallest Σ|codes| that reproduces a sample, or stays within an error bound."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
+from roadict.coders.lasso import FLOOR, duality_gap, solve_lasso
+from roadict.coders.scaling import Scaled, code_chunks
+from roadict.parallel import kernel
+
+Array = NDArray[np.floating]
+
+LASSO_GAP = 1e-12
+GAP = 1e-9
+"""Bound on the gap between Σ|codes| and its dual, as a share of it."""
+MAX_WEIGHTS = 60
+
+
+@kernel
+def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlations):  # type: ignore[no-untyped-def]
+    """Fit the codes in use by least squares, in place; leave the residual and its correlations, return its square.
+
+    Twice: the second fit, of what the first left, takes off the rounding of the first.
+    """
+    support = np.flatnonzero(codes)
+    square = 0.0
+    for again in range(3):
+        square = subtract_atoms(rows, support, codes[support], sample, hidden, residual)
+        correlate(columns, seen, residual, correlations)
+        if again < 2:
+            codes[support] += least_squares(rows, gram, hidden, correlations, support)
+    return square
+
+
+@kernel
+def _is_proven(codes, correlations, products, alpha, square, largest):  # type: ignore[no-untyped-def]
+    """Tell whether a dual point proves Σ|codes| to be the smallest.
+
+    correlations, products: of all atoms with the residual and with the dual point; alpha: 0 where the residual is to
+    be as small as any; square: of the residual.
+    """
+    total = np.sum(np.abs(codes))
+    if alpha > 0:
+        gap, _, _ = duality_gap(square, codes, correlations, alpha)
+        return gap <= GAP * alpha * total
+    steepest = max(1.0, np.max(np.abs(products)))
+    return total - np.sum(codes * products) / steepest <= GAP * total and np.max(np.abs(correlations)) <= GAP * largest
+
+
+@kernel
+def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):  # type: ignore[no-untyped-def]
+    """Follow the Lasso codes to the weight at which they solve the problem; return whether that is proven.
+
+    For given signs the Lasso codes are fitted - alpha * slope, their squared misfit is base + alpha² * curvature: the
+    weight that meets the bound for these signs, and the codes for it, are known exactly.
+    """
+    residual, point = np.empty(len(sample)), np.empty(len(sample))
+    correlations, products = np.empty(len(codes)), np.empty(len(codes))
+    codes[:] = 0.0
+    correlate(columns, seen, sample, correlations)
+    largest = np.max(np.abs(correlations))
+    if largest == 0 or epsilon >= 1:
+        return True
+    target = epsilon * epsilon * np.sum(sample * sample)
+    low, high, alpha = 0.0, largest, largest * max(0.1, min(epsilon, 0.9))
+    for _ in range(MAX_WEIGHTS):
+        solve_lasso(rows, columns, gram, seen, hidden, sample, codes, alpha, LASSO_GAP, residual, correlations)
+        found = np.sum(residual * residual)
+        support, fitted = np.flatnonzero(codes), codes.copy()
+        slope = least_squares(rows, gram, hidden, np.sign(codes), support)
+        curvature = subtract_atoms(rows, support, -slope, np.zeros_like(sample), hidden, point)
+        correlate(columns, seen, point, products)
+        base = _refit(rows, columns, gram, seen, hidden, sample, fitted, residual, correlations)
+        following = np.sqrt((target - base) / curvature) if target > base else 0.0
+        fitted[support] -= following * slope
+        square = base + following * following * curvature
+        if _is_proven(fitted, correlations + following * products, products, following, square, largest):
+            codes[:] = fitted
+            return True
+        if found > target:
+            high = alpha
+        else:
+            low = alpha
+        if not low < following < high:
+            following = np.sqrt(low * high) if low > 0 else 0.1 * high
+        if following < FLOOR * largest:
+            break  # the rest is rounding
+        alpha = following
+    codes[:] = fitted
+    return False
+
+
+@kernel
+def _basis_pursuit_chunk(rows, columns, gram, observed, samples, codes, epsilon):  # type: ignore[no-untyped-def]
+    rough = 0
+    for n in range(len(samples)):
+        seen, hidden = split_features(observed, n, rows.shape[1])
+        rough += not _pursue_sample(rows, columns, gram, seen, hidden, samples[n], codes[n], epsilon[n])
+    return rough
+
+
+def basis_pursuit(problem: Scaled, epsilon: Array, n_jobs: int | None) -> tuple[Array, int]:
+    """Minimise ``Σ|codes|`` subject to ``‖sample - codes @ dictionary‖ ≤ epsilon ‖sample‖``.
+
+    Where no codes meet the bound, the smallest Σ|codes| among those that fit best. The solution lies on the path of
+    Lasso solutions: a few of them, each started from the last, lead to it, and a dual point proves it optimal.
+
+    Parameters
+    ----------
+    problem : Scaled
+    epsilon : array of shape (n_samples,)
+        0: equality.
+    n_jobs : int or None
+
+    Returns
+    -------
+    codes : array of shape (n_samples, n_components)
+    rough : int
+        Number of samples whose codes are not proven optimal to 1e-9.
+
+    References
+    ----------
+    S. Chen, D. Donoho and M. Saunders, "Atomic decomposition by basis pursuit", 1998.
+    """
+    return code_chunks(_basis_pursuit_chunk, problem, epsilon, n_jobs=n_jobs)

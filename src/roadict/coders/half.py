@@ -1,0 +1,110 @@
+"""Codes with an ℓ1/2 penalty, by iterative half thresholding."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.coders.kernels import correlate, split_features, subtract_atoms, top_atoms
+from roadict.coders.lasso import lasso
+from roadict.coders.scaling import Scaled, code_chunks
+from roadict.parallel import kernel
+
+Array = NDArray[np.floating]
+
+CUT = 54 ** (1 / 3) / 4
+"""Half thresholding with weight w makes zero what is at most CUT * (2 w)^(2/3)."""
+MAX_ITER = 10_000
+TOLERANCE = 1e-8
+"""Change of the codes in one iteration, as a share of the largest, at which they are taken for a fixed point."""
+
+
+@kernel
+def half_threshold(value, weight):  # type: ignore[no-untyped-def]
+    """Minimise ½(z - value)² + weight √|z| over z."""
+    size = abs(value)
+    if size <= CUT * (2 * weight) ** (2 / 3):
+        return 0.0
+    angle = np.arccos(weight / 4 * (size / 3) ** -1.5)
+    return 2 / 3 * value * (1 + np.cos(2 * np.pi / 3 - 2 / 3 * angle))
+
+
+@kernel
+def _weight_from_cut(cut):  # type: ignore[no-untyped-def]
+    """Return the weight whose half thresholding makes zero what is at most cut."""
+    return 0.5 * (cut / CUT) ** 1.5
+
+
+@kernel
+def _half_chunk(  # type: ignore[no-untyped-def]
+    rows, columns, gram, observed, samples, codes, alpha, sparsity, step
+):
+    n_components, n_features = rows.shape
+    residual, correlations = np.empty(n_features), np.empty(n_components)
+    rough = 0
+    for n in range(len(samples)):
+        sample, found = samples[n], codes[n]
+        seen, hidden = split_features(observed, n, n_features)
+        correlate(columns, seen, sample, correlations)
+        weight = step * (alpha[n] if alpha[n] >= 0 else _weight_from_cut(-alpha[n] * np.max(np.abs(correlations))))
+        change, largest, iteration = np.inf, 0.0, 0
+        while change > TOLERANCE * largest and iteration < MAX_ITER:
+            support = np.flatnonzero(found)
+            subtract_atoms(rows, support, found[support], sample, hidden, residual)
+            correlate(columns, seen, residual, correlations)
+            for k in range(n_components):
+                correlations[k] = found[k] + step * correlations[k]
+            if sparsity[n] > 0:
+                sizes = np.abs(correlations)
+                top_atoms(sizes, sparsity[n])
+                weight = _weight_from_cut((1 + 1e-12) * np.max(sizes))  # the next one must not stay by rounding
+            change, largest = 0.0, 0.0
+            for k in range(n_components):
+                new = half_threshold(correlations[k], weight)
+                change, largest = max(change, abs(new - found[k])), max(largest, abs(new))
+                found[k] = new
+            iteration += 1
+        rough += iteration == MAX_ITER
+    return rough
+
+
+def half(
+    problem: Scaled,
+    alpha: Array,
+    sparsity: NDArray[np.integer],
+    start: Array | None,
+    n_jobs: int | None,
+) -> tuple[Array, int]:
+    """Descend on ``½‖sample - codes @ dictionary‖² + alpha Σ√|codes|`` by gradient steps and half thresholding.
+
+    The objective has many minima, zero among them: without a start the iteration begins at the Lasso codes whose
+    weight makes zero the same single coefficients. With a sparsity the weight is set anew in every iteration so that
+    so many codes stay, and the iteration begins at zero (scheme 1 of Xu and others).
+
+    Parameters
+    ----------
+    problem : Scaled
+        With even exponents.
+    alpha : array of shape (n_samples,)
+        In the scaled problem's units; negative: minus the share of the largest correlation up to which a single
+        coefficient is made zero. Unused where the sparsity is not zero.
+    sparsity : int array of shape (n_samples,)
+        Number of nonzero codes; 0: as alpha gives.
+    start : array of shape (n_samples, n_components) or None
+    n_jobs : int or None
+
+    Returns
+    -------
+    codes : array of shape (n_samples, n_components)
+    rough : int
+        Number of samples that have not reached a fixed point.
+
+    References
+    ----------
+    Z. Xu, X. Chang, F. Xu and H. Zhang, "L1/2 regularization: a thresholding representation theory and a fast
+    solver", 2012.
+    """
+    if start is None and not sparsity.any():
+        with np.errstate(over="ignore"):
+            start = lasso(problem, np.where(alpha < 0, alpha, CUT * (2 * np.abs(alpha)) ** (2 / 3)), None, n_jobs)[0]
+    norm = float(np.linalg.norm(problem.rows, 2))
+    step = 0.99 / norm**2 if norm > 0 else 1.0
+    return code_chunks(_half_chunk, problem, alpha, sparsity, step, start=start, n_jobs=n_jobs)

@@ -1,0 +1,80 @@
+"""Matching pursuit: one atom and one product per step."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.coders.kernels import (
+    NEGLIGIBLE,
+    atom_weights,
+    best_atom,
+    correlate,
+    dot,
+    gram_row,
+    split_features,
+)
+from roadict.coders.scaling import Scaled, code_chunks
+from roadict.parallel import kernel
+
+Array = NDArray[np.floating]
+
+MAX_STEPS = 10_000
+
+
+@kernel
+def _mp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):  # type: ignore[no-untyped-def]
+    n_components, n_features = rows.shape
+    correlations, weights, row = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    for n in range(len(samples)):
+        seen, hidden = split_features(observed, n, n_features)
+        atom_weights(columns, gram, seen, weights)
+        residual, used = samples[n].copy(), np.zeros(n_components, np.bool_)
+        norm = np.sqrt(dot(residual, residual))
+        correlate(columns, seen, residual, correlations)
+        size, misfit, barred = 0, norm, used.copy()
+        for _ in range(MAX_STEPS):
+            if misfit <= epsilon[n] * norm:
+                break
+            best, correlation = best_atom(correlations, weights, barred)
+            if best < 0 or correlation <= NEGLIGIBLE * norm:
+                break
+            value = correlations[best] * weights[best] ** 2
+            codes[n, best] += value
+            gram_row(rows, columns, gram, seen, best, row)
+            for k in range(n_components):
+                correlations[k] -= value * row[k]
+            for m in range(n_features):
+                residual[m] -= value * rows[best, m]
+            for m in hidden:
+                residual[m] = 0.0
+            misfit = np.sqrt(dot(residual, residual))
+            size += not used[best]
+            used[best] = True
+            if size == sparsity[n]:
+                barred[:] = ~used
+    return 0
+
+
+def mp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
+    """Subtract from the residual, again and again, its part along the atom that correlates best with it.
+
+    Atoms compete with unit norm. Once ``sparsity`` atoms are in use only these are refined, until nothing is left
+    to refine: a sample that so many atoms make up is then coded exactly, as by orthogonal matching pursuit.
+
+    Parameters
+    ----------
+    problem : Scaled
+    sparsity : int array of shape (n_samples,)
+        Largest number of atoms.
+    epsilon : array of shape (n_samples,)
+        Relative error at which a sample is left alone.
+    n_jobs : int or None
+
+    Returns
+    -------
+    array of shape (n_samples, n_components)
+
+    References
+    ----------
+    S. Mallat and Z. Zhang, "Matching pursuits with time-frequency dictionaries", 1993.
+    """
+    return code_chunks(_mp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
