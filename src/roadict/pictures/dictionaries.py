@@ -28,14 +28,14 @@ def learn_dictionary(
     seed: np.random.SeedSequence,
     n_jobs: int | None,
     progress: Progress | None,
-    missing: bool = False,
+    rho: float | str = "auto",
 ) -> Array:
     """Learn unit atoms from samples.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        With NaN for what was not observed, if ``missing``.
+        NaN marks what was not observed.
     n_components : int
     method : {"road", "random"}
         "random": some of the samples, the yardstick for all others.
@@ -46,7 +46,8 @@ def learn_dictionary(
     n_jobs : int or None
     progress : callable or None
         Called with steps done, steps in all, and a text.
-    missing : bool
+    rho : float or "auto"
+        ROAD's penalty.
 
     Returns
     -------
@@ -64,9 +65,10 @@ def learn_dictionary(
     model = ROAD(
         n_components,
         epsilon=epsilon,
+        rho=rho,
         max_iter=max_iter,
         n_init=1,
-        missing_values=np.nan if missing else None,
+        missing_values=np.nan,
         callback=callback,
         random_state=seed,
         n_jobs=n_jobs,
