@@ -1,11 +1,13 @@
 """What a patch of an enlarged picture looks like to a dictionary: gradients and curvatures, in few dimensions."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.pictures.patches import Indices, extract
 
-Array = NDArray[np.floating]
+Array = NDArray[Any]
 ENERGY = 0.999
 """Share of the energy of the features that PCA keeps."""
 

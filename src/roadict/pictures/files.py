@@ -82,7 +82,7 @@ def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:
     file_format = _FORMATS[Path(path).suffix.lower()]
     with atomic_write(path) as file:
         if pixels.dtype == np.uint16 and file_format == "PNG":
-            png16.write(file, pixels)
+            png16.write(file, pixels.astype(np.uint16, copy=False))
         elif file_format == "TIFF":
             file.write(_tiff(pixels))
         else:

@@ -1,6 +1,7 @@
 """Square patches of a picture on a regular grid, and back by averaging."""
 
 from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 
 from roadict.checks import whole_number
 
-Array = NDArray[np.floating]
+Array = NDArray[Any]
+Scalar = TypeVar("Scalar", bound=np.generic)
 Indices = NDArray[np.intp]
 
 
@@ -30,7 +32,7 @@ def starts(length: int, size: int, stride: int) -> Indices:
     return np.array([*range(0, last, stride), last])
 
 
-def extract(picture: NDArray[np.generic], size: int, rows: Indices, columns: Indices) -> NDArray[np.generic]:
+def extract(picture: NDArray[Scalar], size: int, rows: Indices, columns: Indices) -> NDArray[Scalar]:
     """Patches whose first pixels are at all pairs of these rows and columns.
 
     Only what is asked for is copied: take a few rows at a time and a picture of any size fits.
@@ -50,7 +52,7 @@ def extract(picture: NDArray[np.generic], size: int, rows: Indices, columns: Ind
     return windows[np.ix_(rows, columns)].reshape(-1, size * size)
 
 
-def all_patches(picture: NDArray[np.generic], size: int, stride: int) -> NDArray[np.generic]:
+def all_patches(picture: NDArray[Scalar], size: int, stride: int) -> NDArray[Scalar]:
     """All patches of the grid, row by row; shape (n_patches, size * size)."""
     height, width = picture.shape
     return extract(picture, size, starts(height, size, stride), starts(width, size, stride))

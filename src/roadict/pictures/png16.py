@@ -75,10 +75,10 @@ def _unfilter(lines, plain, step):  # type: ignore[no-untyped-def]
     for y in range(height):
         kind = lines[y, 0]
         for x in range(row_bytes):
-            left = np.int64(plain[y, x - step]) if x >= step else 0
-            up = np.int64(plain[y - 1, x]) if y > 0 else 0
-            corner = np.int64(plain[y - 1, x - step]) if x >= step and y > 0 else 0
-            guess = 0
+            left = np.int64(plain[y, x - step]) if x >= step else np.int64(0)
+            up = np.int64(plain[y - 1, x]) if y > 0 else np.int64(0)
+            corner = np.int64(plain[y - 1, x - step]) if x >= step and y > 0 else np.int64(0)
+            guess = np.int64(0)
             if kind == 1:
                 guess = left
             elif kind == 2:
@@ -87,7 +87,7 @@ def _unfilter(lines, plain, step):  # type: ignore[no-untyped-def]
                 guess = (left + up) // 2
             elif kind == 4:
                 sum_ = left + up - corner
-                far_left, far_up, far_corner = abs(sum_ - left), abs(sum_ - up), abs(sum_ - corner)
+                far_left, far_up, far_corner = np.abs(sum_ - left), np.abs(sum_ - up), np.abs(sum_ - corner)
                 if far_left <= far_up and far_left <= far_corner:
                     guess = left
                 elif far_up <= far_corner:

@@ -166,7 +166,7 @@ def fit_predictor(
 def _stacked(samples: Samples, learn: Any) -> tuple[Plane, Plane]:
     """One dictionary of features and detail side by side, each weighed by its number of entries, then taken apart."""
     n_low, n_high = samples.low.shape[1], samples.high.shape[1]
-    weights = np.repeat(np.float32([n_low**-0.5, n_high**-0.5]), [n_low, n_high])
+    weights = np.repeat(np.array([n_low**-0.5, n_high**-0.5], np.float32), [n_low, n_high])
     both = learn(np.hstack(samples) * weights) / weights
     norms = np.linalg.norm(both[:, :n_low], axis=1, keepdims=True)
     norms[norms == 0] = 1

@@ -1,6 +1,5 @@
 """Pictures as users hold them: any of four dtypes, grey or colour, with or without alpha."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,5 +100,3 @@ def side_by_side(pictures: list[Anything], gap: int = 8) -> NDArray[np.uint8]:
         shown.append(np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8))
         shown.append(np.full((rgb.shape[0], gap, 3), 255, np.uint8))
     return np.concatenate(shown[:-1], axis=1)
-
-

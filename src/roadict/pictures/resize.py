@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 
 # BT.601, full-range RGB in [0, 1] to luma in 16/255...235/255 and chroma in 16/255...240/255.
-_TO_YCBCR = (
-    np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255.0
-)
+_TO_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255.0
 _OFFSET = np.array([16.0, 128.0, 128.0]) / 255.0
 _FROM_YCBCR = np.linalg.inv(_TO_YCBCR)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -21,6 +22,8 @@ LEARNED = 2000
 """Patches that ROAD learns from: it takes most of the time, and its atoms are refined on the others."""
 RHO_PER_RATIO = 20.0
 """ρ per unit of atoms / features for patches of rms norm 1: noisy samples settle at twice the ρ of clean ones."""
+FEWEST_SEEN = 4
+"""A patch with fewer observed pixels is coded by what the plane holds in all its pixels."""
 _RIDGE = 1e-4
 
 
@@ -44,7 +47,8 @@ class Patches:
     def energy(self) -> Plane:
         """Mean square of the observed pixels of every patch."""
         seen = self.values.shape[1] if self.observed is None else np.maximum(self.observed.sum(axis=1), 1)
-        return np.square(self.values).sum(axis=1) / seen
+        energy: Plane = np.square(self.values).sum(axis=1) / seen
+        return energy
 
     def chosen(self, index: NDArray[np.integer]) -> "Patches":
         """Some of the patches."""
@@ -154,13 +158,15 @@ def code_plane(
     at_most: int | None,
     n_jobs: int | None,
     advance: Callable[[float], None],
+    wanted: Mask | None = None,
 ) -> Plane:
-    """Code all patches of a plane and average them.
+    """Code the patches of a plane and average them.
 
     Parameters
     ----------
     plane : array of shape (height, width)
     observed : bool array like plane, or None
+        The plane must hold a rough filling where it is False.
     atoms : array of shape (n_components, size * size)
     size : int
     level : float
@@ -170,6 +176,8 @@ def code_plane(
     n_jobs : int or None
     advance : callable
         Told the share that is done.
+    wanted : bool array like plane, or None
+        Only patches with wanted pixels are coded; pixels that are in none of them become zero.
 
     Returns
     -------
@@ -178,9 +186,14 @@ def code_plane(
     rows, columns = (starts(length, size, 1) for length in plane.shape)
     mean = PatchMean((plane.shape[0], plane.shape[1]), size, np.float32)
     for band in bands(rows, len(columns), BAND):
-        mask = None if observed is None else extract(observed, size, band, columns)
-        patches = centred(extract(plane, size, band, columns), mask)
-        codes = patches.codes(atoms, level, at_most, n_jobs)
-        mean.add(codes @ atoms + patches.means, band, columns)
+        if wanted is None or wanted[band[0] : band[-1] + size].any():
+            values = extract(plane, size, band, columns)
+            mask = None if observed is None else extract(observed, size, band, columns)
+            if mask is not None:
+                mask[mask.sum(axis=1) < FEWEST_SEEN] = True
+            todo: Any = slice(None) if wanted is None else extract(wanted, size, band, columns).any(axis=1)
+            patches = centred(values[todo], None if mask is None else mask[todo])
+            values[todo] = patches.codes(atoms, level, at_most, n_jobs) @ atoms + patches.means
+            mean.add(values, band, columns)
         advance(float((band[-1] + 1) / len(rows)))
     return mean.mean

@@ -11,8 +11,9 @@ from roadict import checks, model_io
 from roadict.coders.pick import TAKES
 from roadict.pictures import ranges, training
 from roadict.pictures.dictionaries import METHODS, Progress
+from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
-from roadict.pictures.predictors import Coupled, Predictor, fit_predictor, predictor_from
+from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
 from roadict.seeds import RandomStateLike, seed_sequence
@@ -137,7 +138,7 @@ class SuperResolution:
         -------
         self
         """
-        self._check_parameters()
+        self.check()
         if len(pictures) == 0:
             raise ValueError("there are no training pictures; pass at least one")
         planes = [self._training_plane(i, picture) for i, picture in enumerate(pictures)]
@@ -203,7 +204,7 @@ class SuperResolution:
             raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model, not one for super-resolution")
         try:
             model = cls(**parameters)
-            model._check_parameters()
+            model.check()
             size = model._grid()[0]
             axes = arrays.pop("axes", None)
             model.axes_ = None if axes is None else np.asarray(axes, np.float32)
@@ -243,7 +244,7 @@ class SuperResolution:
         )
         mean = PatchMean(big.shape, size, np.float32)
         for band in bands(rows, len(columns), training.BAND):
-            low = training.patch_features(maps, size, band, columns)
+            low = patch_features(maps, size, band, columns)
             mean.add(self.predictor_.detail(low if self.axes_ is None else low @ self.axes_), band, columns)
         big = big + mean.mean
         for _ in range(self.back_projection):
@@ -262,7 +263,8 @@ class SuperResolution:
         if not hasattr(self, "predictor_"):
             raise ValueError("this SuperResolution has not learned yet; call fit, or load a model")
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse parameters that cannot be, before any work."""
         checks.one_of("approach", self.approach, APPROACHES)
         checks.one_of("method", self.method, METHODS)
         checks.one_of("features", self.features, FEATURES)
@@ -281,6 +283,3 @@ class SuperResolution:
         checks.threads("n_jobs", self.n_jobs)
         size, stride = self._grid()
         starts(size, size, stride)
-
-
-__all__ = ["APPROACHES", "Coupled", "Predictor", "SuperResolution"]
