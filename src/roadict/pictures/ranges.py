@@ -57,8 +57,9 @@ def bounds(picture: Anything) -> tuple[float, float]:
     if picture.dtype.kind == "u" or picture.size == 0:
         return 0.0, 1.0
     low, high = float(picture.min()), float(picture.max())
-    # Floats above 1 are on a scale of their own, often 0...255, of which only the values at hand tell.
-    return min(low, 0.0), high if high > 1 else 1.0
+    # Floats above 1 are on a scale of their own; the usual ones are those of 8 and 16 bits.
+    white = next((white for white in (1.0, 255.0, 65535.0) if high <= white), high)
+    return min(low, 0.0), white
 
 
 def join(parts: Parts, dtype: np.dtype[Any], limits: tuple[float, float]) -> Anything:
