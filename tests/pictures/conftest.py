@@ -1,3 +1,4 @@
+import io
 import sys
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def scene():
     disc = (np.hypot(x - 0.35, y - 0.4) < 0.25) * 0.4
     bars = ((np.floor(10 * y) % 2) * (x < 0.2)) * 0.3
     return np.clip(waves + disc - bars, 0, 1)
+
+
+@pytest.fixture(scope="session")
+def bomb():
+    """A file of some kilobytes with 400 million pixels."""
+    file = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(file, format="PNG")
+    return file.getvalue()
 
 
 @pytest.fixture

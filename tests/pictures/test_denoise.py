@@ -7,7 +7,7 @@ from roadict.pictures.denoise import noise_level
 
 from .conftest import eight_bits
 
-QUICK = {"n_components": 48, "max_iter": 40, "random_state": 0}
+QUICK = {"n_components": 32, "max_iter": 20, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

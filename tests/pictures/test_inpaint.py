@@ -8,7 +8,14 @@ from roadict.pictures.inpaint import rough_filling
 
 from .conftest import eight_bits
 
-QUICK = {"n_components": 48, "max_iter": 40, "random_state": 0}
+QUICK = {"n_components": 64, "max_iter": 20, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Two fields of stripes some four pixels wide: a texture that smoothness does not tell."""
+    y, x = np.mgrid[:40, :40]
+    return 0.5 + 0.3 * np.where(x + y < 44, np.sin(1.5 * x + 0.8 * y), np.sin(1.6 * y - 0.4 * x))
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +30,7 @@ def filled(scene, missing):
 
 def test_textures_are_filled_better_than_by_smoothness(scene, missing, filled):
     smooth = inpaint_biharmonic(np.where(missing, 0, scene), missing)
-    assert psnr(filled, scene) > psnr(smooth, scene) + 1.5
+    assert psnr(filled, scene) > psnr(smooth, scene) + 4
 
 
 def test_what_was_observed_stays_and_what_was_missing_does_not_count(scene, missing, filled):
@@ -44,9 +51,9 @@ def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
 def test_colours_holes_and_single_pixels(scene):
     colour = eight_bits(np.dstack([scene, scene[::-1], 1 - scene]))
     hole = np.zeros(scene.shape, bool)
-    hole[30:50, 70:90] = True
+    hole[18:28, 4:14] = True
     result = inpaint(np.where(hole[..., None], 0, colour).astype(np.uint8), hole, **QUICK)
-    assert psnr(result[hole], colour[hole], 255) > 18  # the hole is wider than a patch
+    assert psnr(result[hole], colour[hole], 255) > 15  # the hole is wider than a patch
     one = np.zeros(scene.shape, bool)
     one[10, 10] = True
     result = inpaint(np.where(one[..., None], 255, colour).astype(np.uint8), one, **QUICK)
@@ -57,11 +64,11 @@ def test_the_rough_filling_is_between_what_is_near():
     plane = np.full((40, 40), 3.0, np.float32)
     missing = np.ones((40, 40), bool)
     missing[0, 0] = False
-    np.testing.assert_allclose(rough_filling(plane, missing), 3.0, rtol=1e-3)
+    np.testing.assert_allclose(rough_filling(np.where(missing, 9, plane), missing), 3.0, rtol=1e-3)
 
 
 def test_errors_say_what_to_do(scene):
-    with pytest.raises(ValueError, match=r"mask has shape \(1, 1\) and the picture \(96, 96\)"):
+    with pytest.raises(ValueError, match=r"mask has shape \(1, 1\) and the picture \(40, 40\)"):
         inpaint(scene, np.ones((1, 1)))
     with pytest.raises(ValueError, match="all pixels are missing"):
         inpaint(scene, np.ones(scene.shape))

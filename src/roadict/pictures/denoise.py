@@ -45,7 +45,7 @@ def denoise(
     sigma : float or "auto", default="auto"
         Standard deviation of the noise in the units of the picture. "auto": estimated from its wavelets.
     n_components : int, default=256
-        Number of atoms.
+        Number of atoms; less where the picture has fewer than four patches for each.
     max_iter : int, default=120
         Iterations of ROAD.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
@@ -85,7 +85,7 @@ def denoise(
     else:
         atoms = first_atoms(
             pool,
-            min(n_components, len(pool.values)),
+            n_components,
             level=level,
             max_iter=max_iter,
             seed=seed,

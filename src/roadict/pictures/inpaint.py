@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 from roadict import checks
 from roadict.pictures import ranges
@@ -25,6 +25,8 @@ LEVEL = 0.01
 """Rms error left to the codes of the observed pixels; white is 1."""
 AT_MOST = 10
 """Atoms for a patch by its observed pixels alone: more would fit those and say little of the others."""
+AT_MOST_FILLED = 16
+"""Atoms for a patch of the filled picture: OMP slows down with the cube of their number."""
 SWEEPS = 10
 POOL = 8000
 """Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
@@ -58,7 +60,7 @@ def inpaint(
     mask : array of shape (height, width), default=None
         Not zero where a pixel is missing. None: pixels that are wholly transparent are missing.
     n_components : int, default=256
-        Number of atoms.
+        Number of atoms; less where the picture has fewer than four patches for each.
     max_iter : int, default=120
         Iterations of ROAD.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
@@ -96,7 +98,7 @@ def inpaint(
     if len(pool.values) >= 2:
         atoms = first_atoms(
             pool,
-            min(n_components, len(pool.values)),
+            n_components,
             level=LEVEL * unit,
             max_iter=max_iter,
             seed=seed,
@@ -138,17 +140,12 @@ def missing_pixels(picture: NDArray[Any], mask: ArrayLike | None) -> Mask:
 
 
 def rough_filling(plane: Plane, missing: Mask) -> Plane:
-    """Fill missing pixels by means of what is near, from wider and wider around."""
-    filled, weight = np.where(missing, 0, plane).astype(np.float32), (~missing).astype(np.float32)
-    left, width = missing, 1.0
-    values, result = filled, filled.copy()
-    while left.any():
-        near = gaussian_filter(weight, width, mode="reflect", truncate=3.0)
-        reached = left & (near > 1e-3)
-        result[reached] = (gaussian_filter(values, width, mode="reflect", truncate=3.0)[reached]) / near[reached]
-        left = left & ~reached
-        width *= 2
-    return result
+    """Fill missing pixels by a mean of what is near, or by the nearest pixel where nothing is."""
+    weight = (~missing).astype(np.float32)
+    near = gaussian_filter(weight, 1.5)
+    mean = gaussian_filter(np.where(missing, 0, plane).astype(np.float32), 1.5) / np.maximum(near, 1e-30)
+    _, nearest = distance_transform_edt(missing, return_indices=True)
+    return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
 
 
 def _filled(
@@ -164,7 +161,7 @@ def _filled(
     steps = (len(LEVELS) + 1) * len(planes)
     done = 0
 
-    def code(plane: Plane, observed: Mask | None, level: float, at_most: int | None) -> Plane:
+    def code(plane: Plane, observed: Mask | None, level: float, at_most: int) -> Plane:
         nonlocal done
 
         def advance(share: float) -> None:
@@ -181,8 +178,8 @@ def _filled(
         pool = _learnable(some_patches(planes, None, PATCH, POOL, rng), unit)
         for _ in range(2):
             if len(pool.values):
-                atoms = refined(atoms, pool, level * unit, None, n_jobs)
-        planes = [code(plane, None, level * unit, None) for plane in planes]
+                atoms = refined(atoms, pool, level * unit, AT_MOST_FILLED, n_jobs)
+        planes = [code(plane, None, level * unit, AT_MOST_FILLED) for plane in planes]
     return planes
 
 

@@ -20,6 +20,8 @@ POOL = 20_000
 """Patches that the dictionary is refined on."""
 LEARNED = 2000
 """Patches that ROAD learns from: it takes most of the time, and its atoms are refined on the others."""
+PATCHES_PER_ATOM = 4
+"""With fewer patches for every atom, atoms learn single patches by heart, and their noise."""
 RHO_PER_RATIO = 20.0
 """ρ per unit of atoms / features for patches of rms norm 1: noisy samples settle at twice the ρ of clean ones."""
 FEWEST_SEEN = 4
@@ -108,6 +110,7 @@ def first_atoms(
     progress: Progress | None,
 ) -> Plane:
     """Learn atoms by ROAD from the first of the patches, to an rms error of ``level`` over the observed pixels."""
+    n_components = min(n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
     few = pool.chosen(np.arange(min(LEARNED, len(pool.values))))
     data = few.values if few.observed is None else np.where(few.observed, few.values, np.float32(np.nan))
     # A mean was taken off every patch: one degree of freedom of the noise is gone.
