@@ -108,7 +108,7 @@ BAD = {
     "truncated": (("denoise", "cut.png", *OUT), "is damaged or cut short"),
     "smaller than a patch": (
         ("upscale", "tiny.png", *OUT),
-        "tiny.png has 2 x 2 pixels; each side must have at least 3",
+        "has 2 x 2 pixels; each side must have at least 3",
     ),
     "smaller than a patch, noisy": (("denoise", "tiny.png", *OUT), "each side must have at least 8"),
     "1-pixel mask": (("inpaint", "holes.png", *OUT, "--mask", "one.png"), "they must agree"),

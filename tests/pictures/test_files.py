@@ -88,7 +88,7 @@ def test_truncated_pictures(tmp_path, suffix, share):
     write_picture(tmp_path / f"x{suffix}", np.repeat(noise(np.uint8, 3), 20, axis=0))
     raw = (tmp_path / f"x{suffix}").read_bytes()
     (tmp_path / f"cut{suffix}").write_bytes(raw[: int(share * len(raw))])
-    with pytest.raises(PictureFileError, match="damaged or cut short|is no picture"):
+    with pytest.raises(PictureFileError, match=r"damaged or cut short|is no picture"):
         read_picture(tmp_path / f"cut{suffix}")
 
 

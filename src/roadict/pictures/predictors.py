@@ -22,6 +22,8 @@ CODE_SAMPLES = 50_000
 """Samples that the high-resolution dictionary is fitted to."""
 FLAT = 0.02
 """Patches with features below this norm (white is 1) teach nothing but noise to regressors that ignore the norm."""
+RIDGE = 0.01
+"""Ridge of the high-resolution dictionary, in units of the mean energy of an atom's codes."""
 EPSILON = {"anchored": 0.3, "zeyde": 0.05, "yang": 0.05}
 _KEY = 12
 
@@ -174,10 +176,10 @@ def _stacked(samples: Samples, learn: Any) -> tuple[Plane, Plane]:
 
 
 def _least_squares(codes: Plane, high: Plane) -> Plane:
-    """Dictionary with the smallest error for these codes; atoms without use get zero."""
+    """Dictionary with the smallest error for these codes and a ridge; atoms without use get zero."""
     gram = codes.T.astype(np.float64) @ codes
-    # A hint of a ridge: atoms that are hardly used would else get detail of any size.
-    gram[np.diag_indices_from(gram)] += 1e-6 * gram.trace() / len(gram)
+    # Without a ridge atoms that are hardly used get detail of any size: a few digits then lose 3 dB, not gain them.
+    gram[np.diag_indices_from(gram)] += RIDGE * gram.trace() / len(gram)
     solved: Plane = np.linalg.solve(gram, codes.T @ high).astype(np.float32)
     return solved
 
