@@ -22,7 +22,7 @@ from roadict.pictures.upscale import bundled_pictures
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 PUBLISHED = {2: ("33.66", "35.75", "36.54"), 3: ("30.39", "31.90", "32.59"), 4: ("28.42", "–", "–")}
 DENOISED = {"house": ("33.18", "33.82"), "peppers": ("30.75", "31.35"), "barbara": ("30.75", "31.69")}
-ZEBRA = {"n_components": 512, "max_samples": 20_000, "max_iter": 100, "back_projection": 0}
+ZEBRA = {"n_components": 512, "max_samples": 20_000, "max_iter": 300, "back_projection": 0}
 DIGITS = {"scale": 2, "features": "pixels", "patch_size": 6, "stride": 4, "n_components": 64, "max_iter": 300}
 
 
