@@ -17,9 +17,9 @@ GAIN = 1.1
 """Rms error of the codes over σ: a little more than the noise, else some of it is coded as well."""
 ACTIVE = 1.1
 """Patches whose variance is below this many σ² show noise alone, and are not learned from."""
-SWEEPS = 12
+SWEEPS = 15
 """Refinements of the atoms after ROAD: 0.3 dB on the house at σ = 20, nothing from there on."""
-_CANDIDATES = 4 * POOL
+_CANDIDATES = 2 * POOL
 _KEY = 13
 
 

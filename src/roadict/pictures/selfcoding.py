@@ -16,7 +16,7 @@ from roadict.pictures.ranges import Plane
 Mask = NDArray[np.bool_]
 BAND = 1 << 14
 """Patches coded at a time."""
-POOL = 20_000
+POOL = 40_000
 """Patches that the dictionary is refined on."""
 LEARNED = 2000
 """Patches that ROAD learns from: it takes most of the time, and its atoms are refined on the others."""
