@@ -1,11 +1,13 @@
 """From the features of an enlarged patch to the detail that it lacks: coupled dictionaries, or anchored regressors."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
 from roadict.pictures.anchors import apply_regressors, fit_regressors
@@ -54,15 +56,18 @@ class Coupled:
     def codes(self, low: Plane) -> Plane:
         """Codes of features, shape (n_samples, n_components)."""
         lasso = self.coder == "lasso"
-        codes: Plane = encode(
-            low,
-            None,
-            self.atoms,
-            algorithm=self.coder,
-            alpha=self.alpha if lasso else None,
-            n_nonzero_coefs=None if lasso else self.n_nonzero_coefs,
-            n_jobs=self.n_jobs,
-        )
+        with warnings.catch_warnings():
+            # A few patches in ten thousand that are coded roughly do not show.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            codes: Plane = encode(
+                low,
+                None,
+                self.atoms,
+                algorithm=self.coder,
+                alpha=self.alpha if lasso else None,
+                n_nonzero_coefs=None if lasso else self.n_nonzero_coefs,
+                n_jobs=self.n_jobs,
+            )
         return codes
 
     def detail(self, low: Plane) -> Plane:
