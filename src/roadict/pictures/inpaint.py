@@ -79,7 +79,7 @@ def inpaint(
     >>> whole = np.add.outer(np.arange(24), np.arange(24)).astype(np.uint8) * 5
     >>> missing = np.random.default_rng(0).random(whole.shape) < 0.3
     >>> filled = inpaint(np.where(missing, 0, whole).astype(np.uint8), missing, n_components=16, random_state=0)
-    >>> int(np.abs(filled.astype(int) - whole).max()) < 10
+    >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
     True
     """
     array = ranges.checked("picture", _nan_as_zero(picture, mask), PATCH)

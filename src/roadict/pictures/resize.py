@@ -35,7 +35,7 @@ def resize(picture: Array, shape: tuple[int, int]) -> Array:
     Examples
     --------
     >>> resize(np.array([[0.0, 1.0, 0.0]]), (1, 6)).round(4)
-    array([[-0.0234,  0.1992,  0.8008,  0.8008,  0.1992, -0.0234]])
+    array([[-0.0938,  0.2266,  0.8672,  0.8672,  0.2266, -0.0938]])
     """
     height, width = picture.shape[:2]
     flat = picture.reshape(height, -1)
