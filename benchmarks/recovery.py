@@ -1,6 +1,6 @@
 """Recovery of planted dictionaries, on seeds that no setting was tuned on.
 
-python benchmarks/recovery.py [--trials 20]
+python benchmarks/recovery.py settings|sizes|scales [--trials 20]
 """
 
 import argparse
@@ -100,6 +100,27 @@ def sizes(trials):
     write_section("Recovery with defaults", f"python benchmarks/recovery.py sizes --trials {trials}", body)
 
 
+def scale_trial(seed, factor):
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    truth = planted(200, 16, 32, sparsity=3, random_state=seed)
+    model = ROAD(32, random_state=seed, n_jobs=1).fit(truth.data * factor)
+    return dictionary_error(model.components_, truth.dictionary), model.n_iter_
+
+
+def scales(trials):
+    rows, first = [], None
+    for factor in (1.0, 2.0**-20, 2.0**20, 1e-6, 1e6):
+        results = joblib.Parallel(-1)(joblib.delayed(scale_trial)(35_000 + i, factor) for i in range(trials))
+        error, iterations = np.array(results, float).T
+        first = iterations if first is None else first
+        rows.append([f"{factor:g}", f"{(error < 1e-2).mean():.2f}", f"{error.mean():.5f}"])
+        rows[-1] += [f"{iterations.mean():.0f}", f"{(iterations == first).mean():.2f}"]
+        print(rows[-1], file=sys.stderr)
+    header = ["data times", "share below 1e-2", "mean error", "iterations", "trials with as many iterations"]
+    body = f"(M, K, S) = (16, 32, 3), N = 200, {trials} trials, defaults.\n\n" + table(header, rows)
+    write_section("Recovery in any unit", f"python benchmarks/recovery.py scales --trials {trials}", body)
+
+
 def settings(trials):
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = []
@@ -129,7 +150,7 @@ def settings(trials):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["settings", "sizes"])
+    parser.add_argument("what", choices=["settings", "sizes", "scales"])
     parser.add_argument("--trials", type=int, default=20)
     arguments = parser.parse_args()
-    {"settings": settings, "sizes": sizes}[arguments.what](arguments.trials)
+    {"settings": settings, "sizes": sizes, "scales": scales}[arguments.what](arguments.trials)

@@ -1,11 +1,7 @@
-"""The command line: learn, encode, show, demo."""
+"""The command line: learn, encode, show, demo; the commands for pictures are in ``cli_pictures``."""
 
-import os
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +9,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from roadict import __version__
+from roadict import __version__, cli_pictures
+from roadict.console import check_output, number_or_word, progress_bar, showing_warnings
 
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
@@ -34,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+cli_pictures.add_commands(app)
 
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
@@ -112,7 +110,7 @@ def learn(
     quiet: QuietOption = False,
 ) -> None:
     """Learn a dictionary from signals and save it as a model."""
-    _check_output(output, (".npz",), inputs=(data,))
+    check_output(output, (".npz",), inputs=(data,))
     from roadict.estimators import ROAD, AlternatingDictionaryLearning
     from roadict.tables import read_matrix
 
@@ -125,7 +123,7 @@ def learn(
         model = ROAD(
             n_components,
             formulation=formulation,
-            epsilon=_number_or_word("--epsilon", epsilon),
+            epsilon=number_or_word("--epsilon", epsilon),
             alpha=alpha,
             beta=None if beta is None else _one_or_three("--beta", beta),
             rho=rho if rho == "auto" else _one_or_three("--rho", rho),
@@ -190,7 +188,7 @@ def encode(
     quiet: QuietOption = False,
 ) -> None:
     """Code signals in a learned dictionary, one row of codes per signal."""
-    _check_output(output, (".npz", ".npy"), inputs=(model_file, data))
+    check_output(output, (".npz", ".npy"), inputs=(model_file, data))
     from roadict.estimators import load
     from roadict.model_io import atomic_write
     from roadict.road.learn import relative_error
@@ -199,7 +197,7 @@ def encode(
     model = load(model_file)
     coder = _coder(model, algorithm, n_nonzero_coefs, alpha, epsilon, missing, jobs)
     X = read_matrix(data, key)
-    with _showing_warnings(), _bar(quiet, "encoding") as advance:
+    with showing_warnings(), progress_bar(quiet, "encoding") as advance:
         parts = []
         for start in range(0, len(X), ENCODE_ROWS):
             parts.append(coder.transform(X[start : start + ENCODE_ROWS]))
@@ -225,7 +223,7 @@ def show(
     quiet: QuietOption = False,
 ) -> None:
     """Draw the atoms of a model: as pictures where they can be square, else as curves."""
-    _check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
+    check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
     from roadict.estimators import load
     from roadict.plotting import atoms_figure, save_figure
 
@@ -254,7 +252,7 @@ def demo(
     except OSError as failure:
         raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
     for name in ("model.npz", "atoms.png", "convergence.png"):
-        _check_output(out / name, (".npz", ".png"))
+        check_output(out / name, (".npz", ".png"))
     if not quiet:
         typer.echo("400 samples of 16 features, each a combination of 3 of 32 hidden atoms", err=True)
     model = ROAD(32, random_state=seed)
@@ -276,7 +274,7 @@ def demo(
 
 
 def _fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
-    with _showing_warnings(), _bar(quiet, "learning") as advance:
+    with showing_warnings(), progress_bar(quiet, "learning") as advance:
         start = 0
 
         def callback(snapshot: "Snapshot") -> None:
@@ -337,47 +335,6 @@ def _report(model: "Learned") -> None:
     )
 
 
-@contextmanager
-def _bar(quiet: bool, verb: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show progress on standard error: a bar on a terminal, else a plain line every two seconds."""
-    from roadict.progress import PlainProgress, bar_on_terminal
-
-    if quiet:
-        yield lambda done, total, text: None
-    elif sys.stderr.isatty():
-        with bar_on_terminal(verb) as advance:
-            yield advance
-    else:
-        yield PlainProgress(verb)
-
-
-@contextmanager
-def _showing_warnings() -> Iterator[None]:
-    """Print warnings as one line each, when the work is done."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        typer.echo(f"roadict: warning: {message}", err=True)
-
-
-def _check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...] = ()) -> None:
-    """Refuse, before any work, an output that cannot be written or would replace an input."""
-    folder = Path(os.path.realpath(path)).parent
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(f"output {path} must end in {' or '.join(suffixes)}")
-    if path.is_dir():
-        raise ValueError(f"output {path} is a folder; name a file in it")
-    if path.is_fifo() or path.is_socket():
-        raise ValueError(f"output {path} is a pipe; name a file")
-    if not folder.is_dir():
-        raise ValueError(f"output folder {folder} does not exist; make it first")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise ValueError(f"output {path} cannot be written; choose another place")
-    if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
-        raise ValueError(f"output {path} is also an input; choose another name")
-
-
 def _check_method(method: str) -> None:
     from roadict.updates.pick import UPDATES
 
@@ -390,15 +347,6 @@ def _refuse(method: str, options: dict[str, Any]) -> None:
     for option, value in options.items():
         if value is not None:
             raise ValueError(f"{option} does not belong to --method {method}; leave it out")
-
-
-def _number_or_word(option: str, text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{option} {text} must be a number or auto") from None
 
 
 def _one_or_three(option: str, text: str) -> float | tuple[float, float, float]:

@@ -10,7 +10,7 @@ from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.formulation import Formulation, Measures, check_penalties, constrained, inexact, lasso
 from roadict.road.penalty import COLD, STEP, Annealing
 from roadict.road.plan import make_plan
-from roadict.road.polish import polish_codes
+from roadict.road.polish import merge_duplicates, polish_codes
 from roadict.road.solve import has_converged, solve
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
@@ -74,6 +74,15 @@ def test_polish_of_nearly_dependent_atoms_does_not_blow_up():
     dictionary /= np.linalg.norm(dictionary, axis=1, keepdims=True)
     polished = polish_codes(np.array([[1.0, 0.1, 0.0]]), None, dictionary, np.array([[0.5, 0.5]]))
     assert np.abs(polished).sum() <= 2
+
+
+def test_duplicates_give_their_codes_away_and_change_no_sample(truth):
+    atoms = np.concatenate([truth.dictionary, -truth.dictionary[3:4], truth.dictionary[3:4]])
+    codes = np.concatenate([truth.codes, truth.codes[:, 5:7]], axis=1)
+    merged = merge_duplicates(atoms, codes)
+    np.testing.assert_allclose(merged @ atoms, codes @ atoms, atol=1e-12)
+    assert not merged[:, -2:].any()
+    assert merge_duplicates(truth.dictionary, truth.codes) is truth.codes
 
 
 def test_polish_leaves_zero_samples_at_zero(truth):

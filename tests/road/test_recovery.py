@@ -28,8 +28,8 @@ def test_papers_settings_recover_at_400_samples():
 def test_noise_bound_helps_at_30_db():
     truths = [planted(400, **SIZE, snr_db=30, random_state=800 + trial) for trial in TRIALS]
     epsilons = [float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data)) for truth in truths]
-    bounded = [recovery(i, truths[i], epsilon=epsilons[i], max_iter=600) for i in TRIALS]
-    exact = [recovery(i, truths[i], epsilon=0, max_iter=600) for i in TRIALS]
+    bounded = [recovery(i, truths[i], epsilon=epsilons[i], n_init=1) for i in TRIALS[:8]]
+    exact = [recovery(i, truths[i], epsilon=0, n_init=1) for i in TRIALS[:8]]
     assert np.median(bounded) < np.median(exact)
 
 
@@ -62,3 +62,26 @@ def test_inexact_form_is_far_slower_than_the_exact_one():
     assert at_300 > at_3000 > at_10000
     assert at_3000 > 0.03
     assert 5 * exact < at_10000 < 0.06
+
+
+def test_defaults_recover_from_half_the_samples():
+    truths = [planted(150, **SIZE, random_state=1100 + trial) for trial in range(6)]
+    errors = [recovery(trial, truth) for trial, truth in enumerate(truths)]
+    assert np.mean(np.array(errors) < 0.01) >= 0.8, errors
+
+
+@pytest.mark.parametrize(("n_features", "n_components"), [(16, 8), (16, 16), (8, 64)])
+def test_every_shape_settles(n_features, n_components):
+    """Fewer atoms than features, where only an error above the floor can be reached, and eight times as many."""
+    truth = planted(250, n_features, max(n_components, 32), sparsity=2, random_state=1200)
+    model = ROAD(n_components, random_state=0, n_init=1).fit(truth.data)
+    assert model.stop_reason_ == "converged"
+    assert model.error_ <= model.epsilon_ + 10 * model.tol
+
+
+def test_very_unequal_samples_settle():
+    truth = planted(250, **SIZE, random_state=1300)
+    sizes = np.exp(2 * np.random.default_rng(1301).standard_normal((250, 1)))
+    model = ROAD(32, random_state=0, n_init=1).fit(truth.data * sizes)
+    assert model.stop_reason_ == "converged"
+    assert model.error_ <= 10 * model.tol

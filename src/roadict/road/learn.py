@@ -14,7 +14,7 @@ from roadict.road.engines.pick import Engine, make_engine
 from roadict.road.exact import find_exact_fit
 from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
-from roadict.road.polish import polish_codes
+from roadict.road.polish import merge_duplicates, polish_codes
 from roadict.road.solve import ERROR_SLACK, Callback, Outcome, solve
 
 Array = NDArray[np.floating]
@@ -46,7 +46,7 @@ class Fit:
     error: float
     objective: float
     exact: bool = False
-    """Whether nearly every sample is an exact combination of few atoms: a proof that no other start can better."""
+    """Whether nearly every sample is a combination of few atoms, to rounding; other starts are then not tried."""
 
     @property
     def minimised(self) -> float:
@@ -67,8 +67,8 @@ def learn(
 ) -> Fit:
     """Run ROAD from one start after the other and keep the fit with the smallest objective within the bound.
 
-    Once the two best fits agree in their objective and their atoms, the other starts are left: wrong minima differ
-    from each other, the right one is found again. A run that a callback ended is the last one.
+    Once a fit is exact, or the two best agree in their objective and their atoms, the other starts are left: wrong
+    minima mostly differ from each other, the right one is found again. A run that a callback ended is the last one.
 
     Parameters
     ----------
@@ -138,9 +138,13 @@ def _run(plan: Plan, run: Engine, start: Start, settings: RunSettings) -> Fit:
 
 
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
-    """The best first: finite, within the bound, smallest objective."""
+    """The best first: exact, finite, within the bound, smallest objective."""
     allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
-    return sorted(fits, key=lambda fit: (fit.outcome.stop_reason == "non-finite", fit.error > allowed, fit.minimised))
+
+    def order(fit: Fit) -> tuple[bool, bool, bool, float]:
+        return not fit.exact, fit.outcome.stop_reason == "non-finite", fit.error > allowed, fit.minimised
+
+    return sorted(fits, key=order)
 
 
 def _agree(fits: list[Fit], plan: Plan, tol: float) -> bool:
@@ -164,6 +168,7 @@ def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, setting
 
 def _to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
     """Measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
+    codes = merge_duplicates(dictionary, codes)
     error = relative_error(plan.problem.data, plan.problem.observed, codes, dictionary)
     misfit = error * float(np.linalg.norm(plan.problem.data))
     objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)

@@ -13,6 +13,8 @@ MAX_ROUNDS = 5
 MAX_GROWTH = 2.0
 """A refit that makes Σ|codes| of a sample grow by more is refused: its atoms are nearly dependent."""
 CHUNK = 256
+SAME = 1e-6
+"""Atoms whose cosine differs from ±1 by less are one."""
 
 
 @kernel
@@ -143,3 +145,22 @@ def polish_codes(
     finally:
         workers.close()
     return polished.astype(codes.dtype)
+
+
+def merge_duplicates(dictionary: Array, codes: Array) -> Array:
+    """Give the codes of atoms that equal another, up to sign, to the first of them; the others are then unused.
+
+    Examples
+    --------
+    >>> merge_duplicates(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), np.array([[2.0, 1.0, 0.5]]))
+    array([[1.5, 1. , 0. ]])
+    """
+    cosines = np.triu(dictionary.astype(np.float64) @ dictionary.T, 1)
+    pairs = np.argwhere(np.abs(cosines) > 1 - SAME)
+    if not len(pairs):
+        return codes
+    merged = codes.copy()
+    for first, second in pairs:
+        merged[:, first] += np.sign(cosines[first, second]).astype(codes.dtype) * merged[:, second]
+        merged[:, second] = 0
+    return merged

@@ -1,0 +1,61 @@
+"""What all commands share: progress, warnings, and checks of what people type."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+
+@contextmanager
+def progress_bar(quiet: bool, verb: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show progress on standard error: a bar on a terminal, else a plain line every two seconds."""
+    from roadict.progress import PlainProgress, bar_on_terminal
+
+    if quiet:
+        yield lambda done, total, text: None
+    elif sys.stderr.isatty():
+        with bar_on_terminal(verb) as advance:
+            yield advance
+    else:
+        yield PlainProgress(verb)
+
+
+@contextmanager
+def showing_warnings() -> Iterator[None]:
+    """Print warnings as one line each, when the work is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        typer.echo(f"roadict: warning: {message}", err=True)
+
+
+def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...] = ()) -> None:
+    """Refuse, before any work, an output that cannot be written or would replace an input."""
+    folder = Path(os.path.realpath(path)).parent
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"output {path} must end in {' or '.join(suffixes)}")
+    if path.is_dir():
+        raise ValueError(f"output {path} is a folder; name a file in it")
+    if path.is_fifo() or path.is_socket():
+        raise ValueError(f"output {path} is a pipe; name a file")
+    if not folder.is_dir():
+        raise ValueError(f"output folder {folder} does not exist; make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ValueError(f"output {path} cannot be written; choose another place")
+    if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
+        raise ValueError(f"output {path} is also an input; choose another name")
+
+
+def number_or_word(option: str, text: str) -> float | str:
+    """Return the number, or the word auto."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} {text} must be a number or auto") from None

@@ -1,0 +1,89 @@
+"""Anchored regression: every atom keeps the linear map from features to detail that its neighbourhood obeys.
+
+After R. Timofte, V. De Smet and L. Van Gool, "A+: Adjusted anchored neighborhood regression", 2014.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from roadict.parallel import Workers
+
+Plane = NDArray[np.float32]
+RIDGE = 0.1
+"""Weight of the ridge, for samples of unit norm."""
+BLOCK = 8
+"""Atoms compared with all samples at a time."""
+SAMPLED = 50_000
+"""Samples that tell how near the nearest ones are."""
+
+
+def fit_regressors(low: Plane, high: Plane, atoms: Plane, n_near: int, n_jobs: int | None) -> Plane:
+    """Ridge regressors from features to detail, one per atom, each from the samples nearest to it.
+
+    Near is what has a large |cos| with the atom: both signs, as the maps are linear.
+
+    Parameters
+    ----------
+    low : array of shape (n_samples, n_features)
+        Features of unit norm.
+    high : array of shape (n_samples, n_pixels)
+        Detail, divided by the norm its features had.
+    atoms : array of shape (n_components, n_features)
+    n_near : int
+        About how many samples each regressor is fitted to.
+    n_jobs : int or None
+
+    Returns
+    -------
+    array of shape (n_components, n_features, n_pixels)
+        Features @ regressors[k] is the detail.
+    """
+    n_features = low.shape[1]
+    regressors = np.empty((len(atoms), n_features, high.shape[1]), np.float32)
+    share = min(1.0, n_near / len(low))
+    some = low[:: max(1, len(low) // SAMPLED)]
+    ridge = RIDGE * np.eye(n_features)
+
+    def fit_block(block: int) -> None:
+        these = slice(block * BLOCK, (block + 1) * BLOCK)
+        # A bound from a part of the samples, as sorting all of them for every atom would take most of the time.
+        near_enough = np.quantile(np.abs(some @ atoms[these].T), 1 - share, axis=0)
+        likeness = np.abs(low @ atoms[these].T)
+        for k, bound in enumerate(near_enough):
+            near = np.flatnonzero(likeness[:, k] >= bound)
+            x, y = low[near], high[near]
+            regressors[block * BLOCK + k] = np.linalg.solve(x.T @ x + ridge, x.T @ y)
+
+    workers = Workers(n_jobs)
+    try:
+        # The workers are the threads; more of BLAS's own would only wait for each other.
+        with threadpool_limits(1, "blas"):
+            workers.run(fit_block, -(-len(atoms) // BLOCK))
+    finally:
+        workers.close()
+    return regressors
+
+
+def apply_regressors(low: Plane, atoms: Plane, regressors: Plane) -> Plane:
+    """Detail of samples, by the regressor of the atom most like each.
+
+    Parameters
+    ----------
+    low : array of shape (n_samples, n_features)
+        Of any norm.
+    atoms : array of shape (n_components, n_features)
+    regressors : array of shape (n_components, n_features, n_pixels)
+
+    Returns
+    -------
+    array of shape (n_samples, n_pixels)
+    """
+    nearest = np.abs(low @ atoms.T).argmax(axis=1)
+    order = np.argsort(nearest, kind="stable")
+    ends = np.searchsorted(nearest[order], np.arange(len(atoms) + 1))
+    detail = np.empty((len(low), regressors.shape[2]), low.dtype)
+    for k in np.flatnonzero(np.diff(ends)):
+        members = order[ends[k] : ends[k + 1]]
+        detail[members] = low[members] @ regressors[k]
+    return detail

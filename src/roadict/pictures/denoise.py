@@ -1,0 +1,129 @@
+"""Denoising with a dictionary learned from the noisy picture itself."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from skimage.restoration import estimate_sigma
+
+from roadict import checks
+from roadict.pictures import ranges
+from roadict.pictures.dictionaries import Progress
+from roadict.pictures.selfcoding import POOL, Patches, code_plane, first_atoms, refined, some_patches
+from roadict.seeds import RandomStateLike, seed_sequence, streams
+
+PATCH = 8
+GAIN = 1.1
+"""Rms error of the codes over σ: a little more than the noise, else some of it is coded as well."""
+ACTIVE = 1.1
+"""Patches whose variance is below this many σ² show noise alone, and are not learned from."""
+SWEEPS = 15
+"""Refinements of the atoms after ROAD: 0.3 dB on the house at σ = 20, nothing from there on."""
+_CANDIDATES = 2 * POOL
+_KEY = 13
+
+
+def denoise(
+    picture: ArrayLike,
+    sigma: float | str = "auto",
+    *,
+    n_components: int = 256,
+    max_iter: int = 120,
+    random_state: RandomStateLike = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """Take white noise off a picture.
+
+    ROAD learns atoms from some of the noisy patches, with the noise as the error it may leave; all patches are coded
+    until the error is that of the noise, and averaged. Colours are treated as sum and differences; alpha stays.
+
+    Parameters
+    ----------
+    picture : array of shape (height, width) or (height, width, channels)
+        uint8, uint16, float32 or float64, with sides of at least 8 pixels.
+    sigma : float or "auto", default="auto"
+        Standard deviation of the noise in the units of the picture. "auto": estimated from its wavelets.
+    n_components : int, default=256
+        Number of atoms; less where the picture has fewer than four patches for each.
+    max_iter : int, default=120
+        Iterations of ROAD.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
+    n_jobs : int, default=None
+        Threads. None: all cores.
+    progress : callable, default=None
+        Called with steps done, steps in all, and a text.
+
+    Returns
+    -------
+    array of the shape and dtype of the picture
+
+    Examples
+    --------
+    >>> from roadict.metrics import psnr
+    >>> clean = np.add.outer(np.arange(32.0), np.arange(32.0)) * 2
+    >>> noisy = clean + np.random.default_rng(0).normal(0, 10, clean.shape)
+    >>> better = denoise(noisy, 10, n_components=16, random_state=0)
+    >>> psnr(better, clean, 255) > psnr(noisy, clean, 255) + 6
+    True
+    """
+    array = ranges.checked("picture", picture, PATCH)
+    checks.whole_number("n_components", n_components)
+    checks.whole_number("max_iter", max_iter)
+    checks.threads("n_jobs", n_jobs)
+    parts = ranges.split(array)
+    planes = ranges.to_planes(parts.colour)
+    level = noise_level(array, sigma)
+    if level == 0:
+        return array.copy()
+    report = progress or (lambda done, total, text: None)
+    seed = seed_sequence(random_state)
+    (rng,) = streams(seed, _KEY, 1)
+    pool = _active(some_patches(planes, None, PATCH, _CANDIDATES, rng), level)
+    if len(pool.values) < 2:
+        atoms = np.zeros((1, PATCH * PATCH), np.float32)  # nothing but noise: means of patches remain
+    else:
+        atoms = first_atoms(
+            pool,
+            n_components,
+            level=level,
+            max_iter=max_iter,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        for sweep in range(SWEEPS):
+            atoms = refined(atoms, pool, GAIN * level, None, n_jobs)
+            report(sweep + 1, SWEEPS, "refining the dictionary")
+
+    def clean(index: int) -> ranges.Plane:
+        def advance(share: float) -> None:
+            report(round(100 * (index + share)), 100 * len(planes), "coding patches")
+
+        return code_plane(
+            planes[index], None, atoms, PATCH, level=GAIN * level, at_most=None, n_jobs=n_jobs, advance=advance
+        )
+
+    colour = ranges.from_planes([clean(index) for index in range(len(planes))])
+    return ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, ranges.bounds(array))
+
+
+def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
+    """σ with white at 1 (floats: in their own units), given or estimated.
+
+    Parameters
+    ----------
+    picture : array of shape (height, width) or (height, width, channels)
+    sigma : float or "auto"
+    """
+    if isinstance(sigma, str):
+        checks.one_of("sigma", sigma, ["auto"], "a number")
+        planes = ranges.to_planes(ranges.split(picture).colour)
+        return float(np.mean([estimate_sigma(plane) for plane in planes]))
+    return checks.real_number("sigma", sigma, zero=True) / ranges.peak(picture.dtype)
+
+
+def _active(patches: Patches, level: float) -> Patches:
+    """Those patches that show more than noise."""
+    active = np.flatnonzero(patches.energy() > ACTIVE * level**2)
+    return patches.chosen(active[:POOL])

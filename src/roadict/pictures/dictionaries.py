@@ -1,0 +1,80 @@
+"""Dictionaries for patches, by name."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.estimators import ROAD
+from roadict.linalg import unit_rows
+from roadict.road.solve import Snapshot
+from roadict.seeds import streams
+
+Array = NDArray[np.floating]
+Progress = Callable[[int, int, str], None]
+METHODS = ("road", "random")
+_KEY = 11
+
+
+def learn_dictionary(
+    data: Array,
+    n_components: int,
+    *,
+    method: str,
+    epsilon: float,
+    max_iter: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+    progress: Progress | None,
+    rho: float | str = "auto",
+) -> Array:
+    """Learn unit atoms from samples.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        NaN marks what was not observed.
+    n_components : int
+    method : {"road", "random"}
+        "random": some of the samples, the yardstick for all others.
+    epsilon : float
+        ROAD's bound on the relative error.
+    max_iter : int
+    seed : SeedSequence
+    n_jobs : int or None
+    progress : callable or None
+        Called with steps done, steps in all, and a text.
+    rho : float or "auto"
+        ROAD's penalty.
+
+    Returns
+    -------
+    array of shape (n_components, n_features)
+    """
+    if method == "random":
+        (rng,) = streams(seed, _KEY, 1)
+        chosen = rng.choice(len(data), n_components, replace=len(data) < n_components)
+        return unit_rows(np.nan_to_num(data[chosen]))[0]
+
+    def callback(snapshot: Snapshot) -> None:
+        if progress is not None:
+            progress(snapshot.iteration, snapshot.max_iter, "learning the dictionary")
+
+    model = ROAD(
+        n_components,
+        epsilon=epsilon,
+        rho=rho,
+        max_iter=max_iter,
+        n_init=1,
+        missing_values=np.nan,
+        callback=callback,
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    with warnings.catch_warnings():
+        # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(data)
+    atoms: Array = model.components_
+    return atoms

@@ -1,0 +1,173 @@
+"""Pictures from and to files, with errors that say in one sentence what is wrong and what to do."""
+
+import io
+import os
+import struct
+import warnings
+import zlib
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import tifffile
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from roadict.model_io import atomic_write
+from roadict.pictures import png16
+
+Pixels = NDArray[np.uint8] | NDArray[np.uint16]
+SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
+"""File names that can be written."""
+MAX_PIXELS = 178_956_970
+"""Larger pictures are refused before they are unpacked (Pillow's own bound): a small file can hold gigabytes."""
+_FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
+_AS_IS = ("L", "LA", "RGB", "RGBA")
+# What Pillow and tifffile raise on broken files, by which bytes are broken.
+_DAMAGE = (OSError, SyntaxError, ValueError, LookupError, EOFError, struct.error, zlib.error, OverflowError)
+_JPEG_QUALITY = 95
+
+
+class PictureFileError(ValueError):
+    """A file holds no picture that can be used, or cannot hold the picture."""
+
+
+def read_picture(path: str | os.PathLike[str]) -> Pixels:
+    """Read a picture of 8 or 16 bits: grey or RGB, with alpha if the file has it.
+
+    Black-and-white and palette pictures become grey and RGB; a camera's note of its orientation is obeyed.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    uint8 or uint16 array of shape (height, width), or (height, width, channels) with 2 (grey, alpha), 3 (RGB) or 4
+    (RGB, alpha) channels
+
+    Raises
+    ------
+    PictureFileError
+        A ValueError: no picture, damaged, animated, too large, or of colours that are neither grey nor RGB.
+    OSError
+        If the file cannot be opened, for example FileNotFoundError.
+    """
+    raw = Path(path).read_bytes()  # from memory, so that an OSError below is the file's contents' and not the disk's
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # our own bound is below; other warnings tell of harmless oddities
+            with Image.open(io.BytesIO(raw)) as image:
+                return _pixels(path, raw, image)
+    except Image.DecompressionBombError:
+        _refuse(path, f"has more than {MAX_PIXELS:,} pixels", "cut or shrink it first")
+    except UnidentifiedImageError:
+        _refuse(path, "is no picture in a format that roadict reads", "convert it to PNG, TIFF, JPEG or BMP")
+    except PictureFileError:
+        raise
+    except _DAMAGE as broken:
+        raise PictureFileError(f"{os.fspath(path)} is damaged or cut short; save or copy it again") from broken
+
+
+def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:
+    """Write a picture as its file name says: whole, or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Ends in .png, .tif, .tiff, .jpg, .jpeg or .bmp. Sixteen bits and alpha need PNG or TIFF.
+    pixels : uint8 or uint16 array of shape (height, width) or (height, width, 2, 3 or 4)
+    """
+    check_writable(path, pixels)
+    file_format = _FORMATS[Path(path).suffix.lower()]
+    with atomic_write(path) as file:
+        if pixels.dtype == np.uint16 and file_format == "PNG":
+            png16.write(file, pixels.astype(np.uint16, copy=False))
+        elif file_format == "TIFF":
+            file.write(_tiff(pixels))
+        else:
+            image = Image.fromarray(np.ascontiguousarray(pixels))
+            image.save(file, format=file_format, **({"quality": _JPEG_QUALITY} if file_format == "JPEG" else {}))
+
+
+def check_writable(path: str | os.PathLike[str], pixels: Pixels) -> None:
+    """Refuse a file name whose format cannot hold such a picture; to be called before long work."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        _refuse(path, f"has the extension {suffix!r}", f"name it as one of {', '.join(SUFFIXES)}")
+    if _FORMATS[suffix] == "PNG":
+        return
+    if _FORMATS[suffix] == "TIFF":
+        if pixels.dtype == np.uint16 and pixels.ndim == 3 and pixels.shape[2] == 2:
+            _refuse(path, f"cannot hold 16-bit grey with transparency as {suffix}", "name it .png")
+        return
+    if pixels.dtype != np.uint8:
+        _refuse(path, f"cannot hold 16 bits as {suffix}", "name it .png or .tif")
+    if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
+        _refuse(path, f"cannot hold transparency as {suffix}", "name it .png or .tif")
+
+
+def _refuse(path: str | os.PathLike[str], what: str, remedy: str) -> NoReturn:
+    raise PictureFileError(f"{os.fspath(path)} {what}; {remedy}")
+
+
+def _pixels(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
+    if image.width * image.height > MAX_PIXELS:
+        raise Image.DecompressionBombError
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1:
+        _refuse(path, f"has {frames} frames", "save one of them as a picture of its own")
+    if png16.is_png16(raw):
+        return _png16(path, raw)
+    if image.format == "TIFF":
+        return _read_tiff(path, raw, image)
+    image.load()
+    return _from_pillow(path, image)
+
+
+def _from_pillow(path: str | os.PathLike[str], image: Image.Image) -> Pixels:
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I;16"):
+        return np.asarray(image).astype(np.uint16)
+    if image.mode == "1":
+        image = image.convert("L")
+    elif image.mode in ("P", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    if image.mode not in _AS_IS:
+        _refuse(path, f"has {image.mode} colours", "convert it to grey or RGB of 8 or 16 bits")
+    return np.array(image)
+
+
+def _png16(path: str | os.PathLike[str], raw: bytes) -> Pixels:
+    try:
+        return png16.decode(raw)
+    except ValueError as error:
+        if "interlaced" in str(error):
+            _refuse(path, "is an interlaced PNG of 16 bits", "save it without interlacing")
+        raise
+
+
+def _read_tiff(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
+    """Read by tifffile what Pillow would give at 8 bits only: colours of 16 bits."""
+    if 16 not in np.atleast_1d(image.tag_v2.get(258, 1)) or image.mode.startswith("I;16"):  # type: ignore[attr-defined]
+        image.load()
+        return _from_pillow(path, image)
+    pixels: NDArray[Any] = tifffile.imread(io.BytesIO(raw))
+    if pixels.dtype != np.uint16 or pixels.ndim != 3 or image.mode == "CMYK" or pixels.shape[2] not in (2, 3, 4):
+        _refuse(path, f"has {image.mode} colours of {pixels.dtype}", "convert it to grey or RGB of 8 or 16 bits")
+    return pixels
+
+
+def _tiff(pixels: Pixels) -> bytes:
+    channels = 1 if pixels.ndim == 2 else pixels.shape[2]
+    file = io.BytesIO()
+    tifffile.imwrite(
+        file,
+        np.ascontiguousarray(pixels),
+        photometric="rgb" if channels >= 3 else "minisblack",
+        extrasamples=["unassalpha"] if channels in (2, 4) else None,
+        planarconfig="contig" if channels > 1 else None,
+        compression="zlib",
+        metadata=None,
+    )
+    return file.getvalue()

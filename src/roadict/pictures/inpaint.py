@@ -1,0 +1,200 @@
+"""Inpainting with a dictionary learned from what the picture still shows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import distance_transform_edt, gaussian_filter
+
+from roadict import checks
+from roadict.pictures import ranges
+from roadict.pictures.dictionaries import Progress
+from roadict.pictures.selfcoding import (
+    Mask,
+    Patches,
+    code_plane,
+    first_atoms,
+    refined,
+    some_patches,
+)
+from roadict.seeds import RandomStateLike, seed_sequence, streams
+
+Plane = NDArray[np.float32]
+PATCH = 8
+LEVEL = 0.01
+"""Rms error left to the codes of the observed pixels; white is 1."""
+AT_MOST = 10
+"""Atoms for a patch by its observed pixels alone: more would fit those and say little of the others."""
+AT_MOST_FILLED = 16
+"""Atoms for a patch of the filled picture: OMP slows down with the cube of their number."""
+SWEEPS = 10
+POOL = 8000
+"""Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
+LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
+"""Errors left in the rounds on the filled picture; falling, so that what was filled badly is given up first."""
+_SEEN_TO_LEARN = 0.25
+"""Share of a patch that must be observed for it to be learned from."""
+_FLAT = 0.02
+_KEY = 14
+
+
+def inpaint(
+    picture: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    n_components: int = 256,
+    max_iter: int = 120,
+    random_state: RandomStateLike = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """Fill in missing pixels.
+
+    ROAD learns atoms from the observed pixels of some patches, and patches are coded by their observed pixels. The
+    filled picture is then coded and averaged in a few more rounds. Observed pixels stay as they are.
+
+    Parameters
+    ----------
+    picture : array of shape (height, width) or (height, width, channels)
+        uint8, uint16, float32 or float64, with sides of at least 8 pixels. Missing pixels may hold anything.
+    mask : array of shape (height, width), default=None
+        Not zero where a pixel is missing. None: pixels that are wholly transparent are missing.
+    n_components : int, default=256
+        Number of atoms; less where the picture has fewer than four patches for each.
+    max_iter : int, default=120
+        Iterations of ROAD.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
+    n_jobs : int, default=None
+        Threads. None: all cores.
+    progress : callable, default=None
+        Called with steps done, steps in all, and a text.
+
+    Returns
+    -------
+    array of the shape and dtype of the picture
+        Filled pixels are opaque.
+
+    Examples
+    --------
+    >>> whole = np.add.outer(np.arange(24), np.arange(24)).astype(np.uint8) * 5
+    >>> missing = np.random.default_rng(0).random(whole.shape) < 0.3
+    >>> filled = inpaint(np.where(missing, 0, whole).astype(np.uint8), missing, n_components=16, random_state=0)
+    >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
+    True
+    """
+    array = ranges.checked("picture", _nan_as_zero(picture, mask), PATCH)
+    checks.whole_number("n_components", n_components)
+    checks.whole_number("max_iter", max_iter)
+    checks.threads("n_jobs", n_jobs)
+    missing = missing_pixels(array, mask)
+    parts = ranges.split(array)
+    low, high = ranges.bounds(array)
+    unit = high - low if array.dtype.kind == "f" else 1.0
+    planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
+    report = progress or (lambda done, total, text: None)
+    seed = seed_sequence(random_state)
+    (rng,) = streams(seed, _KEY, 1)
+    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng), unit)
+    if len(pool.values) >= 2:
+        atoms = first_atoms(
+            pool,
+            n_components,
+            level=LEVEL * unit,
+            max_iter=max_iter,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        for sweep in range(SWEEPS):
+            atoms = refined(atoms, pool, LEVEL * unit, AT_MOST, n_jobs)
+            report(sweep + 1, SWEEPS, "refining the dictionary")
+        planes = _filled(planes, missing, atoms, unit, rng, n_jobs, report)
+    colour = ranges.from_planes(planes)
+    alpha = None if parts.alpha is None else np.where(missing, np.float32(1), parts.alpha)
+    result = ranges.join(ranges.Parts(colour, alpha), array.dtype, (low, high))
+    result[~missing] = array[~missing]
+    return result
+
+
+def missing_pixels(picture: NDArray[Any], mask: ArrayLike | None) -> Mask:
+    """Where pixels are missing: by the mask, or else by transparency."""
+    shape = picture.shape[:2]
+    if mask is not None:
+        given = np.asarray(mask)
+        if given.shape != shape:
+            raise ValueError(f"mask has shape {given.shape} and the picture {shape} (height, width); they must agree")
+        if given.dtype.kind not in "buif":
+            raise ValueError(f"mask has dtype {given.dtype}; it must hold numbers or bools")
+        missing: Mask = given != 0
+    elif picture.ndim == 3 and picture.shape[2] in (2, 4):
+        missing = picture[..., -1] == 0
+    else:
+        raise ValueError("there is no mask, and the picture has no alpha channel that could be one; pass a mask")
+    if missing.all():
+        raise ValueError("all pixels are missing by the mask; there is nothing to learn from")
+    if not missing.any():
+        raise ValueError(
+            "no pixel is missing by the mask; mark what is to be filled by nonzero (or transparent) pixels"
+        )
+    return missing
+
+
+def rough_filling(plane: Plane, missing: Mask) -> Plane:
+    """Fill missing pixels by a mean of what is near, or by the nearest pixel where nothing is."""
+    weight = (~missing).astype(np.float32)
+    near = gaussian_filter(weight, 1.5)
+    mean = gaussian_filter(np.where(missing, 0, plane).astype(np.float32), 1.5) / np.maximum(near, 1e-30)
+    _, nearest = distance_transform_edt(missing, return_indices=True)
+    return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
+
+
+def _filled(
+    planes: list[Plane],
+    missing: Mask,
+    atoms: Plane,
+    unit: float,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    report: Progress,
+) -> list[Plane]:
+    """Fill by the observed pixels, then in rounds on the whole picture."""
+    steps = (len(LEVELS) + 1) * len(planes)
+    done = 0
+
+    def code(plane: Plane, observed: Mask | None, level: float, at_most: int) -> Plane:
+        nonlocal done
+
+        def advance(share: float) -> None:
+            report(round(100 * (done + share)), 100 * steps, "coding patches")
+
+        coded = code_plane(
+            plane, observed, atoms, PATCH, level=level, at_most=at_most, n_jobs=n_jobs, advance=advance, wanted=missing
+        )
+        done += 1
+        return np.where(missing, coded, plane)
+
+    planes = [code(plane, ~missing, LEVEL * unit, AT_MOST) for plane in planes]
+    for level in LEVELS:
+        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng), unit)
+        for _ in range(2):
+            if len(pool.values):
+                atoms = refined(atoms, pool, level * unit, AT_MOST_FILLED, n_jobs)
+        planes = [code(plane, None, level * unit, AT_MOST_FILLED) for plane in planes]
+    return planes
+
+
+def _learnable(patches: Patches, unit: float) -> Patches:
+    """Patches with enough to see in them."""
+    enough = patches.energy() > (_FLAT * unit) ** 2
+    if patches.observed is not None:
+        enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
+    return patches.chosen(np.flatnonzero(enough)[:POOL])
+
+
+def _nan_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
+    """A float picture may mark missing pixels by NaN as well; the mask still tells which they are."""
+    array = np.asarray(picture)
+    if mask is None or array.dtype.kind != "f" or np.shape(mask) != array.shape[:2]:
+        return array
+    hidden = (np.asarray(mask) != 0).reshape(*array.shape[:2], *(1,) * (array.ndim - 2))
+    return np.where(hidden & ~np.isfinite(array), 0, array).astype(array.dtype)

@@ -1,0 +1,207 @@
+"""From the features of an enlarged patch to the detail that it lacks: coupled dictionaries, or anchored regressors."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from roadict.coders.pick import encode
+from roadict.pictures.anchors import apply_regressors, fit_regressors
+from roadict.pictures.dictionaries import Progress, learn_dictionary
+from roadict.pictures.training import Samples, gather
+from roadict.seeds import streams
+
+Plane = NDArray[np.float32]
+ANCHOR_SAMPLES = 1_200_000
+"""Samples for the regressors, of the pictures and their mirror images: 0.4 dB above a tenth of them."""
+N_NEAR = 2048
+"""Samples that each regressor is fitted to."""
+CODE_SAMPLES = 50_000
+"""Samples that the high-resolution dictionary is fitted to."""
+FLAT = 0.02
+"""Patches with features below this norm (white is 1) teach nothing but noise to regressors that ignore the norm."""
+RIDGE = 0.01
+"""Ridge of the high-resolution dictionary, in units of the mean energy of an atom's codes."""
+EPSILON = {"anchored": 0.3, "zeyde": 0.05, "yang": 0.05}
+_KEY = 12
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """Two dictionaries with the same codes.
+
+    Attributes
+    ----------
+    atoms : array of shape (n_components, n_features)
+    high : array of shape (n_components, n_pixels)
+    coder : {"lasso", "omp"}
+    alpha : float
+        Lasso weight in the units of the features.
+    n_nonzero_coefs : int
+        For "omp".
+    n_jobs : int or None
+    """
+
+    atoms: Plane
+    high: Plane
+    coder: str
+    alpha: float
+    n_nonzero_coefs: int
+    n_jobs: int | None = None
+
+    def codes(self, low: Plane) -> Plane:
+        """Codes of features, shape (n_samples, n_components)."""
+        lasso = self.coder == "lasso"
+        with warnings.catch_warnings():
+            # A few patches in ten thousand that are coded roughly do not show.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            codes: Plane = encode(
+                low,
+                None,
+                self.atoms,
+                algorithm=self.coder,
+                alpha=self.alpha if lasso else None,
+                n_nonzero_coefs=None if lasso else self.n_nonzero_coefs,
+                n_jobs=self.n_jobs,
+            )
+        return codes
+
+    def detail(self, low: Plane) -> Plane:
+        """Detail of shape (n_samples, n_pixels) for features of shape (n_samples, n_features)."""
+        return self.codes(low) @ self.high
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+        return {"atoms": self.atoms, "high": self.high, "weight": np.array(self.alpha)}
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Atoms, and a linear map for each.
+
+    Attributes
+    ----------
+    atoms : array of shape (n_components, n_features)
+    regressors : array of shape (n_components, n_features, n_pixels)
+    """
+
+    atoms: Plane
+    regressors: Plane
+
+    def detail(self, low: Plane) -> Plane:
+        """Detail of shape (n_samples, n_pixels) for features of shape (n_samples, n_features)."""
+        return apply_regressors(low, self.atoms, self.regressors)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+        return {"atoms": self.atoms, "regressors": self.regressors}
+
+
+Predictor = Coupled | Anchored
+
+
+def fit_predictor(
+    planes: Sequence[Plane],
+    chosen: Mapping[str, Any],
+    *,
+    size: int,
+    stride: int,
+    edges: str,
+    axes: Plane | None,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Predictor:
+    """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
+    approach = chosen["approach"]
+    anchored = approach == "anchored"
+    (rng,) = streams(seed, _KEY, 1)
+    samples = gather(
+        planes,
+        chosen["scale"],
+        size,
+        stride,
+        features=chosen["features"],
+        edges=edges,
+        axes=axes,
+        turned=anchored,
+        at_most=ANCHOR_SAMPLES if anchored else CODE_SAMPLES,
+        flat=FLAT if anchored else 0.0,
+        rng=rng,
+    )
+    n_components = chosen["n_components"]
+    if len(samples.low) < n_components:
+        raise ValueError(
+            f"the training pictures give {len(samples.low)} patches for n_components={n_components}; "
+            "use more or larger pictures with more to see in them, or fewer atoms"
+        )
+
+    def learn(data: Plane) -> Plane:
+        if len(data) > chosen["max_samples"]:
+            data = data[rng.choice(len(data), chosen["max_samples"], replace=False)]
+        atoms = learn_dictionary(
+            data,
+            n_components,
+            method=chosen["method"],
+            epsilon=EPSILON[approach] if chosen["epsilon"] is None else chosen["epsilon"],
+            max_iter=chosen["max_iter"],
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return atoms.astype(np.float32)
+
+    if anchored:
+        norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
+        low, high = samples.low / norms, samples.high / norms
+        atoms = learn(low)
+        return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
+    weight = chosen["alpha"] * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
+    settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"], n_jobs)
+    if approach == "yang":
+        atoms, high = _stacked(samples, learn)
+        return Coupled(atoms, high, *settings)
+    atoms = learn(samples.low)
+    codes = Coupled(atoms, atoms, *settings).codes(samples.low)
+    return Coupled(atoms, _least_squares(codes, samples.high), *settings)
+
+
+def _stacked(samples: Samples, learn: Any) -> tuple[Plane, Plane]:
+    """One dictionary of features and detail side by side, each weighed by its number of entries, then taken apart."""
+    n_low, n_high = samples.low.shape[1], samples.high.shape[1]
+    weights = np.repeat(np.array([n_low**-0.5, n_high**-0.5], np.float32), [n_low, n_high])
+    both = learn(np.hstack(samples) * weights) / weights
+    norms = np.linalg.norm(both[:, :n_low], axis=1, keepdims=True)
+    norms[norms == 0] = 1
+    return both[:, :n_low] / norms, both[:, n_low:] / norms
+
+
+def _least_squares(codes: Plane, high: Plane) -> Plane:
+    """Dictionary with the smallest error for these codes and a ridge; atoms without use get zero."""
+    gram = codes.T.astype(np.float64) @ codes
+    # Without a ridge atoms that are hardly used get detail of any size: a few digits then lose 3 dB, not gain them.
+    gram[np.diag_indices_from(gram)] += RIDGE * gram.trace() / len(gram)
+    solved: Plane = np.linalg.solve(gram, codes.T @ high).astype(np.float32)
+    return solved
+
+
+def predictor_from(
+    arrays: Mapping[str, NDArray[Any]], chosen: Mapping[str, Any], n_features: int, n_pixels: int
+) -> Predictor:
+    """Make a predictor from the arrays of a model file, whose shapes are checked."""
+    atoms = np.asarray(arrays["atoms"], np.float32)
+    n_components = chosen["n_components"]
+    if atoms.shape != (n_components, n_features):
+        raise ValueError(f"atoms of shape {atoms.shape}, not {(n_components, n_features)}")
+    anchored = chosen["approach"] == "anchored"
+    values = np.asarray(arrays["regressors" if anchored else "high"], np.float32)
+    shape = (n_components, n_features, n_pixels) if anchored else (n_components, n_pixels)
+    if values.shape != shape:
+        raise ValueError(f"detail of shape {values.shape}, not {shape}")
+    if anchored:
+        return Anchored(atoms, values)
+    return Coupled(atoms, values, chosen["coder"], float(arrays["weight"]), chosen["n_nonzero_coefs"])

@@ -1,0 +1,103 @@
+"""Pictures as users hold them: any of four dtypes, grey or colour, with or without alpha."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Plane = NDArray[np.float32]
+Anything = NDArray[Any]
+_KINDS = ("uint8", "uint16", "float32", "float64")
+
+
+class Parts(NamedTuple):
+    """A picture as numbers to compute with: integers are scaled to [0, 1], floats are as they came."""
+
+    colour: Plane
+    """Shape (height, width) or (height, width, 3)."""
+    alpha: Plane | None
+    """Shape (height, width)."""
+
+
+def checked(name: str, picture: ArrayLike, smallest: int = 1) -> Anything:
+    """Return a picture of a known kind, finite, with sides of at least ``smallest`` pixels."""
+    array = np.asarray(picture)
+    if array.dtype.name not in _KINDS:
+        raise ValueError(f"{name} has dtype {array.dtype}; it must be one of {', '.join(_KINDS)}: convert it first")
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (2, 3, 4)):
+        raise ValueError(
+            f"{name} has shape {array.shape}; it must be (height, width), or (height, width, channels) with "
+            "2 (grey, alpha), 3 (RGB) or 4 (RGB, alpha) channels"
+        )
+    if min(array.shape[:2]) < smallest:
+        height, width = array.shape[:2]
+        raise ValueError(f"{name} has {width} x {height} pixels; each side must have at least {smallest}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} has NaN or infinite pixels; replace them first")
+    return array
+
+
+def peak(dtype: np.dtype[Any]) -> float:
+    """White: the largest integer, or 1 for floats."""
+    return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0
+
+
+def split(picture: Anything) -> Parts:
+    """Colour and alpha apart, as float32."""
+    unit = picture.astype(np.float32) / np.float32(peak(picture.dtype))
+    if unit.ndim == 2:
+        return Parts(unit, None)
+    channels = unit.shape[2]
+    colour = unit[..., 0] if channels == 2 else unit[..., :3]
+    return Parts(colour, unit[..., -1] if channels in (2, 4) else None)
+
+
+def bounds(picture: Anything) -> tuple[float, float]:
+    """Smallest and largest value a result may take: 0 to white, or wider where floats already are."""
+    if picture.dtype.kind == "u" or picture.size == 0:
+        return 0.0, 1.0
+    low, high = float(picture.min()), float(picture.max())
+    # Floats above 1 are on a scale of their own; the usual ones are those of 8 and 16 bits.
+    white = next((white for white in (1.0, 255.0, 65535.0) if high <= white), high)
+    return min(low, 0.0), white
+
+
+def join(parts: Parts, dtype: np.dtype[Any], limits: tuple[float, float]) -> Anything:
+    """Undo ``split``: clip, scale and round to the dtype that came."""
+    layers = [parts.colour if parts.colour.ndim == 3 else parts.colour[..., None]]
+    if parts.alpha is not None:
+        layers.append(parts.alpha[..., None])
+    unit = np.clip(np.concatenate(layers, axis=2) if len(layers) > 1 else layers[0], *limits)
+    whole = np.rint(unit * np.float32(peak(dtype))) if dtype.kind == "u" else unit
+    result = whole.astype(dtype)
+    return result[..., 0] if result.shape[2] == 1 else result
+
+
+# Orthonormal, so that white noise of the colours stays white and equally strong: sum, red-blue, green-magenta.
+_OPPONENT = np.array(
+    [[1, 1, 1], [1, 0, -1], [1, -2, 1]] / np.sqrt([[3.0], [2.0], [6.0]]),
+    dtype=np.float32,
+)
+
+
+def to_planes(colour: Plane) -> list[Plane]:
+    """A grey picture itself, or the three opponent colours of an RGB one."""
+    if colour.ndim == 2:
+        return [colour]
+    return [np.ascontiguousarray(plane) for plane in np.moveaxis(colour @ _OPPONENT.T, 2, 0)]
+
+
+def from_planes(planes: list[Plane]) -> Plane:
+    """Undo ``to_planes``."""
+    return planes[0] if len(planes) == 1 else np.stack(planes, axis=2) @ _OPPONENT
+
+
+def side_by_side(pictures: list[Anything], gap: int = 8) -> NDArray[np.uint8]:
+    """Pictures of equal height next to each other, as 8-bit RGB, for people to compare."""
+    shown = []
+    for picture in pictures:
+        colour, _ = split(picture)
+        rgb = colour if colour.ndim == 3 else np.repeat(colour[..., None], 3, axis=2)
+        shown.append(np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8))
+        shown.append(np.full((rgb.shape[0], gap, 3), 255, np.uint8))
+    return np.concatenate(shown[:-1], axis=1)

@@ -1,0 +1,285 @@
+"""Super-resolution: enlarge a picture with detail learned from pairs of small and large patches."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roadict import checks, model_io
+from roadict.coders.pick import TAKES
+from roadict.pictures import ranges, training
+from roadict.pictures.dictionaries import METHODS, Progress
+from roadict.pictures.features import patch_features
+from roadict.pictures.patches import PatchMean, bands, starts
+from roadict.pictures.predictors import fit_predictor, predictor_from
+from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
+from roadict.pictures.tiles import Tile, mirrored, tiles
+from roadict.seeds import RandomStateLike, seed_sequence
+
+Plane = NDArray[np.float32]
+APPROACHES = ("anchored", "zeyde", "yang")
+FEATURES = ("derivatives", "pixels")
+SCALES = (2, 3, 4)
+KIND = "SuperResolution"
+_REACH = 8
+"""Pixels of the small picture beyond a tile that its detail depends on: patch, filters and bicubic."""
+_BACK_PROJECTION_REACH = 4
+"""The same for every round of back-projection."""
+
+
+class SuperResolution:
+    """Enlarge pictures by a dictionary learned from others.
+
+    A picture is enlarged by bicubic, and patches of the detail that this lacks are predicted from what the enlarged
+    patches look like, and averaged. Of colour pictures the luma is treated so, and the chroma is enlarged by bicubic.
+
+    Parameters
+    ----------
+    scale : {2, 3, 4}, default=3
+    approach : {"anchored", "zeyde", "yang"}, default="anchored"
+        "anchored": every atom keeps a ridge regressor from features to detail, fitted to the samples nearest to it.
+        "zeyde": sparse codes of the features, and a high-resolution dictionary fitted to them by least squares.
+        "yang": one dictionary of stacked features and detail.
+    method : {"road", "random"}, default="road"
+        How the dictionary is learned; "random" takes training patches.
+    n_components : int, default=512
+        Number of atoms.
+    features : {"derivatives", "pixels"}, default="derivatives"
+        What patches are compared by: first and second differences, reduced by PCA, or the pixels themselves.
+    patch_size, stride : int, default=None
+        In pixels of the large picture. None: three pixels of the small picture, and one.
+    epsilon : float, default=None
+        Bound on the relative error for ROAD. None: 0.3 for "anchored", whose atoms are directions only, else 0.05.
+    max_iter : int, default=120
+        Iterations of ROAD.
+    max_samples : int, default=4000
+        Samples that the dictionary is learned from. Codes and regressors are fitted to more.
+    coder : {"lasso", "omp"}, default="lasso"
+        For "zeyde" and "yang".
+    alpha : float, default=0.03
+        Weight of Σ|codes| for "lasso", relative to the root-mean-square norm of the training features.
+    n_nonzero_coefs : int, default=3
+        Coefficients per patch for "omp".
+    back_projection : int, default=1
+        Rounds of adding back what the shrunken result lacks of the input.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
+    n_jobs : int, default=None
+        Threads. None: all cores.
+
+    Attributes
+    ----------
+    predictor_ : Coupled or Anchored
+        From features to detail, with the atoms as ``predictor_.atoms``.
+    axes_ : array of shape (n_raw_features, n_features), or None
+        Principal axes that the features are projected on.
+
+    Examples
+    --------
+    >>> from skimage.data import camera, page
+    >>> model = SuperResolution(scale=2, n_components=16, max_iter=20, random_state=0).fit([page()])
+    >>> model.predict(camera()[:20, :30]).shape
+    (40, 60)
+    """
+
+    def __init__(
+        self,
+        scale: int = 3,
+        *,
+        approach: str = "anchored",
+        method: str = "road",
+        n_components: int = 512,
+        features: str = "derivatives",
+        patch_size: int | None = None,
+        stride: int | None = None,
+        epsilon: float | None = None,
+        max_iter: int = 120,
+        max_samples: int = 4000,
+        coder: str = "lasso",
+        alpha: float = 0.03,
+        n_nonzero_coefs: int = 3,
+        back_projection: int = 1,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.scale = scale
+        self.approach = approach
+        self.method = method
+        self.n_components = n_components
+        self.features = features
+        self.patch_size = patch_size
+        self.stride = stride
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.max_samples = max_samples
+        self.coder = coder
+        self.alpha = alpha
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.back_projection = back_projection
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def parameters(self) -> dict[str, Any]:
+        """What the model was made with, but for ``random_state`` and ``n_jobs``, which do not tell what it is."""
+        left_out = ("random_state", "n_jobs")
+        return {name: value for name, value in vars(self).items() if not name.endswith("_") and name not in left_out}
+
+    def fit(self, pictures: Sequence[ArrayLike], progress: Progress | None = None) -> Self:
+        """Learn from pictures, which are shrunken to know what is lost.
+
+        Parameters
+        ----------
+        pictures : sequence of arrays of shape (height, width) or (height, width, channels)
+        progress : callable, default=None
+            Called with steps done, steps in all, and a text.
+
+        Returns
+        -------
+        self
+        """
+        self.check()
+        if len(pictures) == 0:
+            raise ValueError("there are no training pictures; pass at least one")
+        planes = [self._training_plane(i, picture) for i, picture in enumerate(pictures)]
+        size, stride = self._grid()
+        edges = "mirrored" if self.approach == "anchored" else "zero"
+        self.axes_ = None
+        if self.features == "derivatives":
+            self.axes_ = training.find_axes(planes, self.scale, size, stride, edges)
+        self.predictor_ = fit_predictor(
+            planes,
+            self.parameters(),
+            size=size,
+            stride=stride,
+            edges=edges,
+            axes=self.axes_,
+            seed=seed_sequence(self.random_state),
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
+        return self
+
+    def predict(self, picture: ArrayLike, progress: Progress | None = None) -> NDArray[Any]:
+        """Enlarge a picture.
+
+        Parameters
+        ----------
+        picture : array of shape (height, width) or (height, width, channels)
+            uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
+        progress : callable, default=None
+            Called with tiles done, tiles in all, and a text.
+
+        Returns
+        -------
+        array of shape (scale * height, scale * width) or (scale * height, scale * width, channels)
+            In the dtype and range of the picture.
+        """
+        self._check_fitted()
+        array = ranges.checked("picture", picture, -(-self._grid()[0] // self.scale))
+        limits = ranges.bounds(array)
+        shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
+        halo = _REACH + _BACK_PROJECTION_REACH * self.back_projection
+        result = np.empty((*shape, *array.shape[2:]), array.dtype)
+        work = list(tiles(array.shape[:2], halo))
+        for done, tile in enumerate(work):
+            parts = ranges.split(mirrored(array, tile))
+            big = ranges.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
+            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, limits)
+            if progress is not None:
+                progress(done + 1, len(work), "tiles")
+        return result
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a plain ``.npz`` file without pickles, which ``SuperResolution.load`` reads."""
+        self._check_fitted()
+        arrays = self.predictor_.arrays() | ({} if self.axes_ is None else {"axes": self.axes_})
+        model_io.write_model(path, KIND, self.parameters(), arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that ``save`` wrote. Opening somebody's model never runs code."""
+        kind, parameters, arrays = model_io.read_model(path)
+        if kind != KIND:
+            raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model, not one for super-resolution")
+        try:
+            model = cls(**parameters)
+            model.check()
+            size = model._grid()[0]
+            axes = arrays.pop("axes", None)
+            model.axes_ = None if axes is None else np.asarray(axes, np.float32)
+            n_raw = (4 if model.features == "derivatives" else 1) * size * size
+            n_features = n_raw if model.axes_ is None else model.axes_.shape[1]
+            if (model.axes_ is None) == (model.features == "derivatives") or (
+                model.axes_ is not None and model.axes_.shape[0] != n_raw
+            ):
+                raise ValueError("wrong axes")
+            model.predictor_ = predictor_from(arrays, parameters, n_features, size * size)
+        except (TypeError, KeyError, ValueError, IndexError) as broken:
+            raise model_io.ModelFileError(
+                f"{os.fspath(path)} is not a whole super-resolution model ({broken}); save it again"
+            ) from broken
+        return model
+
+    def _colour(self, colour: Plane, tile: Tile, shape: tuple[int, int]) -> Plane:
+        """Enlarge one tile."""
+        if colour.ndim == 2:
+            return self._luma(colour, tile, shape)
+        ycbcr = rgb_to_ycbcr(colour)
+        bright = self._luma(np.ascontiguousarray(ycbcr[..., 0]), tile, shape)
+        chroma = training.enlarge(np.ascontiguousarray(ycbcr[..., 1:]), self.scale)[tile.kept(self.scale)]
+        return ycbcr_to_rgb(np.concatenate([bright[..., None], chroma], axis=2))
+
+    def _bicubic(self, plane: Plane | None, tile: Tile) -> Plane | None:
+        return None if plane is None else training.enlarge(plane, self.scale)[tile.kept(self.scale)]
+
+    def _luma(self, small: Plane, tile: Tile, shape: tuple[int, int]) -> Plane:
+        """Enlarge the luma of a tile with its halo; return the tile."""
+        size, stride = self._grid()
+        big = training.enlarge(small, self.scale)
+        maps = training.layers(big, self.scale, self.features)
+        # The grid is that of the whole picture, so that tiles do not show.
+        rows, columns = (
+            tile.within(starts(length, size, stride), size, axis, self.scale) for axis, length in enumerate(shape)
+        )
+        mean = PatchMean(big.shape, size, np.float32)
+        for band in bands(rows, len(columns), training.BAND):
+            low = patch_features(maps, size, band, columns)
+            mean.add(self.predictor_.detail(low if self.axes_ is None else low @ self.axes_), band, columns)
+        big = big + mean.mean
+        for _ in range(self.back_projection):
+            big += training.enlarge(small - training.shrink(big, self.scale), self.scale)
+        return big[tile.kept(self.scale)]
+
+    def _grid(self) -> tuple[int, int]:
+        size = training.LOW_PIXELS * self.scale if self.patch_size is None else self.patch_size
+        return size, self.scale if self.stride is None else self.stride
+
+    def _training_plane(self, index: int, picture: ArrayLike) -> Plane:
+        smallest = self._grid()[0] + self.scale - 1
+        return luma(ranges.split(ranges.checked(f"training picture {index + 1}", picture, smallest)).colour)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "predictor_"):
+            raise ValueError("this SuperResolution has not learned yet; call fit, or load a model")
+
+    def check(self) -> None:
+        """Refuse parameters that cannot be, before any work."""
+        checks.one_of("approach", self.approach, APPROACHES)
+        checks.one_of("method", self.method, METHODS)
+        checks.one_of("features", self.features, FEATURES)
+        checks.one_of("coder", self.coder, [name for name in TAKES if name in ("lasso", "omp")])
+        if self.scale not in SCALES or isinstance(self.scale, bool):
+            raise ValueError(f"scale={self.scale!r} must be 2, 3 or 4")
+        for name in ("n_components", "max_iter", "max_samples", "n_nonzero_coefs"):
+            checks.whole_number(name, getattr(self, name))
+        checks.whole_number("back_projection", self.back_projection, 0)
+        for name in ("patch_size", "stride"):
+            if getattr(self, name) is not None:
+                checks.whole_number(name, getattr(self, name))
+        checks.real_number("alpha", self.alpha, zero=True)
+        if self.epsilon is not None:
+            checks.real_number("epsilon", self.epsilon, zero=True)
+        checks.threads("n_jobs", self.n_jobs)
+        size, stride = self._grid()
+        starts(size, size, stride)

@@ -1,0 +1,66 @@
+"""A large picture in tiles, each with a halo of what its pixels depend on."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.intp]
+Window = tuple[slice, slice]
+SIDE = 256
+"""Pixels of the small picture along a tile."""
+
+
+class Tile(NamedTuple):
+    """A part of a small picture, from (top, left) to (bottom, right), which are outside; the halo comes on top."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    halo: int
+
+    def inside(self, scale: int) -> Window:
+        """Where the tile lies in the large picture."""
+        return slice(self.top * scale, self.bottom * scale), slice(self.left * scale, self.right * scale)
+
+    def kept(self, scale: int) -> Window:
+        """Where the tile lies in its enlarged self with halo."""
+        margin = self.halo * scale
+        height, width = (self.bottom - self.top) * scale, (self.right - self.left) * scale
+        return slice(margin, margin + height), slice(margin, margin + width)
+
+    def within(self, first: Indices, size: int, axis: int, scale: int) -> Indices:
+        """Those of a side's patches that lie in the enlarged tile with halo, by their first pixels in it."""
+        begin, end = (self.top, self.bottom) if axis == 0 else (self.left, self.right)
+        shifted = first - (begin - self.halo) * scale
+        length = (end - begin + 2 * self.halo) * scale
+        return shifted[(shifted >= 0) & (shifted + size <= length)]
+
+
+def tiles(shape: tuple[int, ...], halo: int) -> Iterator[Tile]:
+    """Tiles that cover a picture of this height and width."""
+    height, width = shape
+    for top in range(0, height, SIDE):
+        for left in range(0, width, SIDE):
+            yield Tile(top, left, min(top + SIDE, height), min(left + SIDE, width), halo)
+
+
+def mirrored(picture: NDArray[Any], tile: Tile) -> NDArray[Any]:
+    """The tile with its halo; beyond the border the picture is mirrored."""
+    rows = _mirror(np.arange(tile.top - tile.halo, tile.bottom + tile.halo), picture.shape[0])
+    columns = _mirror(np.arange(tile.left - tile.halo, tile.right + tile.halo), picture.shape[1])
+    return picture[rows[:, None], columns]
+
+
+def _mirror(index: Indices, length: int) -> Indices:
+    """Indices of a side whose ends are mirrors: ... 1 0 0 1 2 ...
+
+    Examples
+    --------
+    >>> _mirror(np.arange(-2, 5), 3).tolist()
+    [1, 0, 0, 1, 2, 2, 1]
+    """
+    folded = index % (2 * length)
+    return np.where(folded < length, folded, 2 * length - 1 - folded)

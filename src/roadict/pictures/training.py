@@ -1,0 +1,125 @@
+"""Samples for super-resolution: what a patch looks like enlarged by bicubic, and the detail it then lacks."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.pictures.features import derivatives, patch_features, principal_axes
+from roadict.pictures.patches import bands, extract, starts
+from roadict.pictures.resize import resize
+
+Plane = NDArray[np.float32]
+BAND = 1 << 15
+"""Patches held at a time."""
+LOW_PIXELS = 3
+"""Side of a patch in pixels of the small picture."""
+
+
+class Samples(NamedTuple):
+    """Pairs of features of enlarged patches and the detail they lack.
+
+    Attributes
+    ----------
+    low : array of shape (n_samples, n_features)
+    high : array of shape (n_samples, size * size)
+    """
+
+    low: Plane
+    high: Plane
+
+
+def enlarge(picture: Plane, scale: int) -> Plane:
+    """Enlarge by bicubic."""
+    return resize(picture, (picture.shape[0] * scale, picture.shape[1] * scale))
+
+
+def shrink(picture: Plane, scale: int) -> Plane:
+    """Shrink by bicubic, smoothed."""
+    return resize(picture, (picture.shape[0] // scale, picture.shape[1] // scale))
+
+
+def cropped(picture: Plane, scale: int) -> Plane:
+    """Cut so that the sides are multiples of the scale."""
+    height, width = picture.shape[:2]
+    return picture[: height // scale * scale, : width // scale * scale]
+
+
+def layers(enlarged: Plane, scale: int, features: str, edges: str = "mirrored") -> Plane:
+    """Maps that the features of patches are cut from: derivatives, or the pixels themselves."""
+    return enlarged[None] if features == "pixels" else derivatives(enlarged, scale, edges)
+
+
+def pairs(picture: Plane, scale: int, size: int, stride: int, features: str, edges: str) -> Iterator[Samples]:
+    """Features and lacking detail of all patches of a picture, a band at a time."""
+    picture = cropped(picture, scale)
+    enlarged = enlarge(shrink(picture, scale), scale)
+    maps, detail = layers(enlarged, scale, features, edges), picture - enlarged
+    rows, columns = (starts(length, size, stride) for length in picture.shape)
+    for band in bands(rows, len(columns), BAND):
+        yield Samples(patch_features(maps, size, band, columns), extract(detail, size, band, columns))
+
+
+def find_axes(pictures: Sequence[Plane], scale: int, size: int, stride: int, edges: str) -> Plane:
+    """Principal axes of the derivatives, shape (n_features, n_kept)."""
+    moment = np.zeros((4 * size * size,) * 2)
+    for picture in pictures:
+        for low, _ in pairs(picture, scale, size, stride, "derivatives", edges):
+            moment += low.T @ low
+    return principal_axes(moment).astype(np.float32)
+
+
+def gather(
+    pictures: Sequence[Plane],
+    scale: int,
+    size: int,
+    stride: int,
+    *,
+    features: str,
+    edges: str,
+    axes: Plane | None,
+    turned: bool,
+    at_most: int,
+    flat: float,
+    rng: np.random.Generator,
+) -> Samples:
+    """Training samples of several pictures.
+
+    Parameters
+    ----------
+    pictures : arrays of shape (height, width)
+    scale, size, stride : int
+    features : {"derivatives", "pixels"}
+    edges : {"mirrored", "zero"}
+    axes : array of shape (n_features, n_kept), or None
+        What the features are projected on.
+    turned : bool
+        Take the mirrored and turned pictures as well, eight views in all.
+    at_most : int
+        A random choice of about this many is kept where there are more.
+    flat : float
+        Patches whose features have a norm below are left out.
+    rng : Generator
+
+    Returns
+    -------
+    Samples
+    """
+    views = [view for picture in pictures for view in (_views(picture) if turned else [picture])]
+    n_patches = sum((view.shape[0] // stride) * (view.shape[1] // stride) for view in views)
+    share = min(1.0, at_most / n_patches)
+    lows, highs = [], []
+    for view in views:
+        for low, high in pairs(view, scale, size, stride, features, edges):
+            projected = low if axes is None else low @ axes
+            kept = np.linalg.norm(projected, axis=1) >= flat
+            if share < 1:
+                kept &= rng.random(len(kept)) < share
+            lows.append(projected[kept])
+            highs.append(high[kept])
+    return Samples(np.concatenate(lows), np.concatenate(highs))
+
+
+def _views(picture: Plane) -> list[Plane]:
+    return [turned[::up, ::left] for turned in (picture, picture.T) for up in (1, -1) for left in (1, -1)]

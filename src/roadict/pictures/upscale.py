@@ -1,0 +1,154 @@
+"""Trained models in the user's cache directory, so that training happens once."""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict import __version__
+from roadict.pictures.dictionaries import Progress
+from roadict.pictures.superresolution import SuperResolution
+
+Picture = NDArray[Any]
+BUNDLED = (
+    "astronaut",
+    "brick",
+    "camera",
+    "chelsea",
+    "coffee",
+    "coins",
+    "grass",
+    "gravel",
+    "page",
+    "rocket",
+    "stereo_motorcycle",
+    "text",
+)
+"""Pictures inside scikit-image's wheel that the default model learns from: photographs, textures and print."""
+
+
+def bundled_pictures() -> list[Picture]:
+    """Read the pictures that come with scikit-image; nothing is downloaded."""
+    import skimage.data
+
+    loaded = [getattr(skimage.data, name)() for name in BUNDLED]
+    return [np.asarray(picture[0] if isinstance(picture, tuple) else picture) for picture in loaded]
+
+
+def cache_folder() -> Path:
+    """Where this user's programs keep what they can make again."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "roadict"
+
+
+def trained(
+    model: SuperResolution,
+    pictures: Sequence[Picture] | None = None,
+    *,
+    progress: Progress | None = None,
+    told: Callable[[str], None] | None = None,
+) -> SuperResolution:
+    """Return the model trained on these pictures: from the cache, or else now, and kept there.
+
+    A file that cannot be read is trained and written anew. Where the cache cannot be written the model is not kept.
+
+    Parameters
+    ----------
+    model : SuperResolution
+        Not yet fitted; with an integer ``random_state``.
+    pictures : sequence of arrays, default=None
+        None: those inside scikit-image.
+    progress : callable, default=None
+        As for ``fit``.
+    told : callable, default=None
+        Called with a sentence on what is done.
+
+    Returns
+    -------
+    SuperResolution
+    """
+    say = told or (lambda text: None)
+    chosen = bundled_pictures() if pictures is None else list(pictures)
+    path = cache_folder() / f"upscale-x{model.scale}-{_key(model, chosen)}.npz"
+    with contextlib.suppress(OSError, ValueError):  # missing, unreadable or damaged: trained anew
+        found = SuperResolution.load(path)
+        found.n_jobs = model.n_jobs
+        say(f"model from {path}")
+        return found
+    say(f"training on {len(chosen)} pictures, once")
+    model.fit(chosen, progress)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        model.save(path)
+    except OSError as failure:
+        say(f"the model could not be kept in {path.parent} ({failure.strerror})")
+    else:
+        say(f"model kept in {path}")
+    return model
+
+
+def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
+    """A name for version, settings and training pictures."""
+    settings = json.dumps([__version__, model.parameters(), repr(model.random_state)], sort_keys=True)
+    digest = hashlib.sha256(settings.encode())
+    for picture in pictures:
+        digest.update(f"{picture.shape}{picture.dtype}".encode())
+        digest.update(np.ascontiguousarray(picture).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def upscale(
+    picture: Picture,
+    scale: int = 3,
+    *,
+    model: SuperResolution | None = None,
+    approach: str = "anchored",
+    method: str = "road",
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Picture:
+    """Enlarge a picture by 2, 3 or 4.
+
+    Without a model, one is trained on pictures that come inside scikit-image, which takes some 20 seconds, and kept
+    in the user's cache directory for later.
+
+    Parameters
+    ----------
+    picture : array of shape (height, width) or (height, width, channels)
+        uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
+    scale : {2, 3, 4}, default=3
+    model : SuperResolution, default=None
+        A fitted one, whose scale must be this one; approach, method and random_state are then of no use.
+    approach : {"anchored", "zeyde", "yang"}, default="anchored"
+    method : {"road", "random"}, default="road"
+    random_state : int, default=0
+    n_jobs : int, default=None
+        Threads. None: all cores.
+    progress : callable, default=None
+        Called with steps done, steps in all, and a text.
+
+    Returns
+    -------
+    array of shape (scale * height, scale * width) or (scale * height, scale * width, channels)
+        In the dtype and range of the picture.
+    """
+    if model is None:
+        fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)
+        fresh.check()
+        model = trained(fresh, progress=progress)
+    elif model.scale != scale:
+        raise ValueError(f"scale={scale!r}, but the model enlarges by {model.scale}; train or load another one")
+    return model.predict(picture, progress)

@@ -1,0 +1,66 @@
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from roadict import cli
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of test pictures beside the repository, which is not part of it."""
+    if not SHARED.is_dir():
+        pytest.skip(f"needs the test pictures in {SHARED}")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def scene():
+    """Edges, lines and a texture: something to see at every place, made by formula."""
+    y, x = np.mgrid[:96, :96] / 96
+    waves = 0.5 + 0.25 * np.sin(40 * (x + 0.5 * y)) * (x > 0.5)
+    disc = (np.hypot(x - 0.35, y - 0.4) < 0.25) * 0.4
+    bars = ((np.floor(10 * y) % 2) * (x < 0.2)) * 0.3
+    return np.clip(waves + disc - bars, 0, 1)
+
+
+@pytest.fixture(scope="session")
+def bomb():
+    """A file of some kilobytes with 400 million pixels."""
+    file = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(file, format="PNG")
+    return file.getvalue()
+
+
+@pytest.fixture
+def program(monkeypatch, capsys, tmp_path):
+    """Run the program inside this process, in a folder of its own with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["roadict", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def eight_bits(picture):
+    return np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)
+
+
+def luma8(path):
+    """Luma as the literature takes it: BT.601, 16 to 235, rounded to 8 bits. From Pillow's pixels, not our code's."""
+    rgb = np.asarray(Image.open(path).convert("RGB")).astype(float)
+    return np.rint(16 + rgb @ [65.481, 128.553, 24.966] / 255) / 255

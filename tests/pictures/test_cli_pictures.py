@@ -1,0 +1,151 @@
+"""The commands for pictures as people meet them: results, words, exit codes, and what is left in the folder."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage import data
+
+from roadict.pictures import SuperResolution
+from roadict.pictures.files import read_picture, write_picture
+from roadict.pictures.resize import resize
+
+from .conftest import eight_bits
+
+
+@pytest.fixture
+def folder(program, tmp_path, scene, bomb):
+    """A folder with pictures, good and bad."""
+    whole = eight_bits(scene[28:52, 32:56])
+    rng = np.random.default_rng(0)
+    missing = rng.random(whole.shape) < 0.3
+    write_picture("whole.png", whole)
+    write_picture("noisy.png", eight_bits(whole / 255 + rng.normal(0, 0.08, whole.shape)))
+    write_picture("holes.png", np.where(missing, 0, whole).astype(np.uint8))
+    write_picture("mask.png", eight_bits(missing))
+    write_picture("one.png", eight_bits(np.ones((1, 1))))
+    write_picture("all.png", eight_bits(np.ones(whole.shape)))
+    write_picture("none.png", eight_bits(np.zeros(whole.shape)))
+    write_picture("tiny.png", whole[:2, :2])
+    write_picture("colour.png", data.astronaut()[:40, :40])
+    write_picture("small.png", eight_bits(resize(data.astronaut()[:40, :40] / 255, (20, 20))))
+    Path("text.png").write_text("not a picture")
+    raw = Path("colour.png").read_bytes()
+    Path("cut.png").write_bytes(raw[: len(raw) // 2])
+    moving = Image.fromarray(whole)
+    moving.save("moving.gif", save_all=True, append_images=[moving.rotate(90)])
+    Image.fromarray(data.astronaut()[:40, :40]).convert("CMYK").save("print.jpg")
+    Path("bomb.png").write_bytes(bomb)
+    Path("train").mkdir()
+    write_picture("train/page.png", data.page()[:100, :100])
+    write_picture("train/coins.png", data.coins()[:100, :100])
+    Path("empty").mkdir()
+    return tmp_path
+
+
+TRAIN = ("--scale", 2, "--train", "train", "--method", "random")
+
+
+def test_upscale_trains_once_and_again_when_the_cache_is_damaged(program, folder):
+    code, out, err = program("upscale", "small.png", "-o", "big.png", *TRAIN, "--compare", "colour.png")
+    assert code == 0, err
+    assert "training on 2 pictures, once" in err
+    assert read_picture("big.png").shape == (40, 40, 3)
+    plain, ours = (float(line.split()[2]) for line in out.splitlines()[:2])
+    assert ours > plain + 0.3
+    assert read_picture("big-compare.png").shape == (40, 3 * 40 + 2 * 8, 3)
+    (cached,) = (folder / "cache" / "roadict").iterdir()
+    first = Path("big.png").read_bytes()
+    code, _, err = program("upscale", "small.png", "-o", "again.png", *TRAIN)
+    assert "model from" in err
+    assert Path("again.png").read_bytes() == first
+    cached.write_bytes(cached.read_bytes()[:1000])
+    code, _, err = program("upscale", "small.png", "-o", "third.png", *TRAIN)
+    assert (code, "training on 2 pictures" in err) == (0, True)
+    assert Path("third.png").read_bytes() == first
+    program("upscale", "small.png", "-o", "other.png", *TRAIN, "--seed", "1")
+    assert len(list((folder / "cache" / "roadict").iterdir())) == 2
+
+
+def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, folder, monkeypatch):
+    model = SuperResolution(2, method="random", n_components=16, random_state=0).fit([data.page()])
+    model.save("model.npz")
+    assert program("upscale", "small.png", "-o", "big.png", "--scale", 2, "--model", "model.npz", "-q") == (0, "", "")
+    np.testing.assert_array_equal(read_picture("big.png"), model.predict(read_picture("small.png")))
+    code, _, err = program("upscale", "small.png", "-o", "b.png", "--scale", 3, "--model", "model.npz")
+    assert (code, "pass --scale 2" in err) == (2, True)
+    Path("file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "file"))
+    code, _, err = program("upscale", "small.png", "-o", "c.png", *TRAIN)
+    assert (code, "could not be kept" in err, Path("c.png").exists()) == (0, True, True)
+
+
+def test_16_bits_and_alpha_go_through(program, folder):
+    deep = np.dstack([data.astronaut()[:20, :20].astype(np.uint16) * 257, np.full((20, 20), 40_000, np.uint16)])
+    write_picture("deep.png", deep)
+    assert program("upscale", "deep.png", "-o", "big.tif", *TRAIN)[0] == 0
+    big = read_picture("big.tif")
+    assert (big.dtype, big.shape) == (np.uint16, (40, 40, 4))
+    assert (big[..., 3] == 40_000).all()
+
+
+def test_denoise_and_inpaint(program, folder):
+    code, out, err = program("denoise", "noisy.png", "-o", "clean.png", "--compare", "whole.png")
+    assert code == 0, err
+    assert "(estimated)" in err
+    noisy, ours = (float(line.split()[2]) for line in out.splitlines()[:2])
+    assert ours > noisy + 2
+    code, out, err = program("inpaint", "holes.png", "-o", "filled.png", "--mask", "mask.png", "--compare", "whole.png")
+    assert code == 0, err
+    holes, ours = (float(line.split()[2]) for line in out.splitlines()[:2])
+    assert ours > holes + 10
+
+
+OUT = ("-o", "out.png")
+BAD = {
+    "text": (("upscale", "text.png", *OUT), "is no picture in a format"),
+    "truncated": (("denoise", "cut.png", *OUT), "is damaged or cut short"),
+    "smaller than a patch": (
+        ("upscale", "tiny.png", *OUT),
+        "has 2 x 2 pixels; each side must have at least 3",
+    ),
+    "smaller than a patch, noisy": (("denoise", "tiny.png", *OUT), "each side must have at least 8"),
+    "1-pixel mask": (("inpaint", "holes.png", *OUT, "--mask", "one.png"), "they must agree"),
+    "mask of another size": (("inpaint", "holes.png", *OUT, "--mask", "colour.png"), "they must agree"),
+    "all masked": (("inpaint", "holes.png", *OUT, "--mask", "all.png"), "all pixels are missing"),
+    "nothing masked": (("inpaint", "holes.png", *OUT, "--mask", "none.png"), "no pixel is missing"),
+    "no mask": (("inpaint", "holes.png", *OUT), "there is no mask"),
+    "animated": (("upscale", "moving.gif", *OUT), "has 2 frames"),
+    "CMYK": (("denoise", "print.jpg", *OUT), "has CMYK colours"),
+    "bomb": (("upscale", "bomb.png", *OUT), "has more than 178,956,970 pixels"),
+    "missing input": (("upscale", "nowhere.png", *OUT), "No such file"),
+    "missing folder": (("denoise", "noisy.png", "-o", "nowhere/out.png"), "does not exist; make it first"),
+    "output is input": (("denoise", "noisy.png", "-o", "noisy.png"), "is also an input"),
+    "output is the original": (("denoise", "noisy.png", "-o", "whole.png", "--compare", "whole.png"), "also an input"),
+    "output is the mask": (("inpaint", "holes.png", "-o", "mask.png", "--mask", "mask.png"), "is also an input"),
+    "extension": (("denoise", "noisy.png", "-o", "out.gif"), "must end in"),
+    "scale": (("upscale", "small.png", *OUT, "--scale", 5), "scale=5 must be 2, 3 or 4"),
+    "approach": (("upscale", "small.png", *OUT, "--approach", "magic"), "approach='magic'"),
+    "method": (("upscale", "small.png", *OUT, "--method", "magic"), "method='magic'"),
+    "model": (("upscale", "small.png", *OUT, "--model", "text.png"), "is not a roadict model"),
+    "empty folder": (("upscale", "small.png", *OUT, "--train", "empty"), "holds no pictures"),
+    "no folder": (("upscale", "small.png", *OUT, "--train", "nowhere"), "is no folder"),
+    "sigma": (("denoise", "noisy.png", *OUT, "--sigma", "much"), "--sigma much must be a number or auto"),
+    "negative sigma": (("denoise", "noisy.png", *OUT, "--sigma", "-3"), "must be a finite number of at least 0"),
+    "original of another size": (("upscale", "small.png", *OUT, "--compare", "small.png"), "cut it to that"),
+    "grey original": (("denoise", "noisy.png", *OUT, "--compare", "grey.png"), "grey"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_changes_nothing(program, folder, case):
+    write_picture("grey.png", np.repeat(read_picture("whole.png")[..., None], 3, axis=2))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    arguments, words = BAD[case]
+    code, out, err = program(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("roadict: error: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from roadict.metrics import psnr
+from roadict.pictures import denoise
+from roadict.pictures.denoise import noise_level
+
+from .conftest import eight_bits
+
+QUICK = {"n_components": 32, "max_iter": 20, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def noisy(scene):
+    return scene + np.random.default_rng(5).normal(0, 0.08, scene.shape)
+
+
+@pytest.fixture(scope="module")
+def cleaned(noisy):
+    return denoise(noisy, 0.08, **QUICK)
+
+
+def test_noise_is_taken_off(scene, noisy, cleaned):
+    assert psnr(cleaned, scene) > psnr(noisy, scene) + 6
+
+
+def test_units_do_not_matter(noisy, cleaned):
+    scaled = denoise(noisy * 256, 0.08 * 256, **QUICK)
+    assert np.abs(scaled / 256 - cleaned).mean() < 2e-3
+
+
+def test_integers_stay_integers(scene, noisy):
+    result = denoise(eight_bits(noisy), 20, **QUICK)
+    assert (result.dtype, result.shape) == (np.uint8, scene.shape)
+    assert psnr(result / 255, scene) > psnr(noisy, scene) + 5
+
+
+def test_colours_are_cleaned_and_alpha_stays(scene):
+    colour = np.dstack([scene, scene[::-1], 1 - scene, scene.T])
+    noise = np.random.default_rng(6).normal(0, 0.08, colour.shape) * [1, 1, 1, 0]
+    result = denoise(colour + noise, 0.08, **QUICK)
+    np.testing.assert_allclose(result[..., 3], colour[..., 3], atol=1e-6)
+    assert psnr(result, colour) > psnr(colour + noise, colour) + 5
+
+
+def test_the_noise_is_estimated(scene, noisy):
+    assert noise_level(noisy, "auto") == pytest.approx(0.08, rel=0.2)
+    assert noise_level(eight_bits(noisy), 51.0) == pytest.approx(0.2)
+    assert psnr(denoise(noisy, **QUICK), scene) > psnr(noisy, scene) + 5
+
+
+def test_pictures_with_nothing_to_learn():
+    flat = np.random.default_rng(7).normal(0.5, 0.05, (40, 40))
+    assert denoise(flat, 0.05, **QUICK)[8:-8, 8:-8].std() < 0.01
+    np.testing.assert_array_equal(denoise(flat, 0.0), flat)
+    assert denoise(np.eye(8), 0.1, **QUICK).shape == (8, 8)
+
+
+def test_errors_say_what_to_do():
+    with pytest.raises(ValueError, match="7 x 9 pixels; each side must have at least 8"):
+        denoise(np.zeros((9, 7)))
+    with pytest.raises(ValueError, match="sigma='much' must be 'auto' or a number"):
+        denoise(np.zeros((9, 9)), "much")
+    with pytest.raises(ValueError, match="sigma=-1"):
+        denoise(np.zeros((9, 9)), -1)

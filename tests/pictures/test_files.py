@@ -1,0 +1,132 @@
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from roadict.pictures.files import PictureFileError, read_picture, write_picture
+
+KINDS = [(dtype, channels) for dtype in (np.uint8, np.uint16) for channels in (None, 2, 3, 4)]
+
+
+def noise(dtype, channels, seed=0):
+    shape = (13, 17) if channels is None else (13, 17, channels)
+    return np.random.default_rng(seed).integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+@pytest.mark.parametrize(("dtype", "channels"), KINDS)
+def test_what_is_written_is_read(tmp_path, dtype, channels, suffix):
+    if (dtype, channels, suffix) == (np.uint16, 2, ".tif"):
+        pytest.skip("no reader for it; refused, see below")
+    picture = noise(dtype, channels)
+    write_picture(tmp_path / f"x{suffix}", picture)
+    back = read_picture(tmp_path / f"x{suffix}")
+    assert back.dtype == dtype
+    np.testing.assert_array_equal(back, picture)
+
+
+@pytest.mark.parametrize("channels", [None, 3, 4])
+def test_pillow_reads_what_is_written(tmp_path, channels):
+    picture = noise(np.uint16, channels)
+    write_picture(tmp_path / "x.png", picture)
+    seen = np.asarray(Image.open(tmp_path / "x.png"))
+    # Pillow keeps 16 bits of grey and the upper 8 of colours.
+    np.testing.assert_array_equal(seen, picture if channels is None else picture >> 8)
+
+
+def test_16_bit_files_of_pillow_are_read_with_all_their_filters(tmp_path):
+    y, x = np.mgrid[:60, :80]
+    smooth = (300 * x + 7 * y**2 + noise(np.uint8, None)[0, 0]).astype(np.uint16)
+    Image.fromarray(smooth).save(tmp_path / "x.png")
+    np.testing.assert_array_equal(read_picture(tmp_path / "x.png"), smooth)
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_each_filter_of_png_is_undone(tmp_path, kind):
+    """Filtered by the definition in the PNG specification, byte by byte."""
+    picture = noise(np.uint16, 3, seed=kind)
+    plain = picture.astype(">u2").reshape(13, -1).view(np.uint8).astype(int)
+    padded = np.pad(plain, ((1, 0), (6, 0)))
+    left, up, corner = padded[1:, :-6], padded[:-1, 6:], padded[:-1, :-6]
+    distances = np.abs([up - corner, left - corner, left + up - 2 * corner])
+    paeth = np.choose(distances.argmin(axis=0), [left, up, corner])
+    guess = [0 * left, left, up, (left + up) // 2, paeth][kind]
+    lines = np.hstack([np.full((13, 1), kind), (plain - guess) % 256]).astype(np.uint8)
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", 17, 13, 16, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines.tobytes())),
+        (b"IEND", b""),
+    ]
+    body = b"".join(struct.pack(">I", len(b)) + k + b + struct.pack(">I", zlib.crc32(k + b)) for k, b in chunks)
+    (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+    np.testing.assert_array_equal(read_picture(tmp_path / "x.png"), picture)
+
+
+def test_palettes_bits_transparent_colours_and_orientation(tmp_path):
+    colours = noise(np.uint8, 3)
+    palette = Image.fromarray(colours).quantize(8)
+    palette.save(tmp_path / "palette.png")
+    np.testing.assert_array_equal(read_picture(tmp_path / "palette.png"), np.asarray(palette.convert("RGB")))
+    Image.fromarray(noise(np.uint8, None) > 99).save(tmp_path / "bits.png")
+    np.testing.assert_array_equal(read_picture(tmp_path / "bits.png"), (noise(np.uint8, None) > 99) * np.uint8(255))
+    Image.fromarray(colours).save(tmp_path / "key.png", transparency=tuple(map(int, colours[3, 4])))
+    keyed = read_picture(tmp_path / "key.png")
+    assert keyed.shape == (13, 17, 4)
+    assert keyed[3, 4, 3] == 0
+    turned = Image.fromarray(colours)
+    exif = turned.getexif()
+    exif[0x0112] = 6  # to be turned by 90 degrees
+    turned.save(tmp_path / "turned.png", exif=exif)
+    np.testing.assert_array_equal(read_picture(tmp_path / "turned.png"), np.rot90(colours, -1))
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tif"])
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.9])
+def test_truncated_pictures(tmp_path, suffix, share):
+    write_picture(tmp_path / f"x{suffix}", np.repeat(noise(np.uint8, 3), 20, axis=0))
+    raw = (tmp_path / f"x{suffix}").read_bytes()
+    (tmp_path / f"cut{suffix}").write_bytes(raw[: int(share * len(raw))])
+    with pytest.raises(PictureFileError, match=r"damaged or cut short|is no picture"):
+        read_picture(tmp_path / f"cut{suffix}")
+
+
+def test_truncated_and_damaged_16_bit_pictures(tmp_path):
+    write_picture(tmp_path / "x.png", noise(np.uint16, 3))
+    raw = (tmp_path / "x.png").read_bytes()
+    for bad in (raw[:100], raw[:-20], raw[:70] + bytes([raw[70] ^ 1]) + raw[71:]):
+        (tmp_path / "bad.png").write_bytes(bad)
+        with pytest.raises(PictureFileError, match="damaged or cut short"):
+            read_picture(tmp_path / "bad.png")
+
+
+def test_what_is_no_picture_for_us(tmp_path, bomb):
+    colours = Image.fromarray(noise(np.uint8, 3))
+    (tmp_path / "text.png").write_text("not a picture")
+    (tmp_path / "empty.png").write_bytes(b"")
+    colours.save(tmp_path / "moving.gif", save_all=True, append_images=[colours.rotate(90)])
+    colours.convert("CMYK").save(tmp_path / "print.jpg")
+    (tmp_path / "bomb.png").write_bytes(bomb)
+    for name, words in {
+        "text.png": "is no picture in a format",
+        "empty.png": "is no picture in a format",
+        "moving.gif": "has 2 frames; save one",
+        "print.jpg": "has CMYK colours; convert",
+        "bomb.png": "has more than 178,956,970 pixels; cut or shrink",
+    }.items():
+        with pytest.raises(PictureFileError, match=f"{name} {words}") as caught:
+            read_picture(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_formats_that_cannot_hold_the_picture_are_refused_and_nothing_is_written(tmp_path):
+    for name, picture, words in (
+        ("x.jpg", noise(np.uint16, 3), "16 bits"),
+        ("x.bmp", noise(np.uint8, 4), "transparency"),
+        ("x.tif", noise(np.uint16, 2), "transparency"),
+        ("x.xyz", noise(np.uint8, 3), "extension"),
+    ):
+        with pytest.raises(PictureFileError, match=words):
+            write_picture(tmp_path / name, picture)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from skimage.restoration import inpaint_biharmonic
+
+from roadict.metrics import psnr
+from roadict.pictures import inpaint
+from roadict.pictures.inpaint import rough_filling
+
+from .conftest import eight_bits
+
+QUICK = {"n_components": 64, "max_iter": 20, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Two fields of stripes some four pixels wide: a texture that smoothness does not tell."""
+    y, x = np.mgrid[:40, :40]
+    return 0.5 + 0.3 * np.where(x + y < 44, np.sin(1.5 * x + 0.8 * y), np.sin(1.6 * y - 0.4 * x))
+
+
+@pytest.fixture(scope="module")
+def missing(scene):
+    return np.random.default_rng(8).random(scene.shape) < 0.5
+
+
+@pytest.fixture(scope="module")
+def filled(scene, missing):
+    return inpaint(np.where(missing, np.nan, scene), missing, **QUICK)
+
+
+def test_textures_are_filled_better_than_by_smoothness(scene, missing, filled):
+    smooth = inpaint_biharmonic(np.where(missing, 0, scene), missing)
+    assert psnr(filled, scene) > psnr(smooth, scene) + 4
+
+
+def test_what_was_observed_stays_and_what_was_missing_does_not_count(scene, missing, filled):
+    np.testing.assert_array_equal(filled[~missing], scene[~missing])
+    other = inpaint(np.where(missing, 0.123, scene), missing, **QUICK)
+    np.testing.assert_array_equal(other, filled)
+
+
+def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
+    picture = np.dstack([eight_bits(np.where(missing, 1, scene)), eight_bits(~missing)])
+    result = inpaint(picture, **QUICK)
+    assert (result[..., 1] == 255).all()
+    np.testing.assert_array_equal(result[..., 0][~missing], picture[..., 0][~missing])
+    by_mask = inpaint(picture[..., 0], missing.astype(np.uint8), **QUICK)
+    np.testing.assert_array_equal(result[..., 0], by_mask)
+
+
+def test_colours_holes_and_single_pixels(scene):
+    colour = eight_bits(np.dstack([scene, scene[::-1], 1 - scene]))
+    hole = np.zeros(scene.shape, bool)
+    hole[18:28, 4:14] = True
+    result = inpaint(np.where(hole[..., None], 0, colour).astype(np.uint8), hole, **QUICK)
+    assert psnr(result[hole], colour[hole], 255) > 15  # the hole is wider than a patch
+    one = np.zeros(scene.shape, bool)
+    one[10, 10] = True
+    result = inpaint(np.where(one[..., None], 255, colour).astype(np.uint8), one, **QUICK)
+    assert np.abs(result[10, 10].astype(int) - colour[10, 10]).max() < 25
+
+
+def test_the_rough_filling_is_between_what_is_near():
+    plane = np.full((40, 40), 3.0, np.float32)
+    missing = np.ones((40, 40), bool)
+    missing[0, 0] = False
+    np.testing.assert_allclose(rough_filling(np.where(missing, 9, plane), missing), 3.0, rtol=1e-3)
+
+
+def test_errors_say_what_to_do(scene):
+    with pytest.raises(ValueError, match=r"mask has shape \(1, 1\) and the picture \(40, 40\)"):
+        inpaint(scene, np.ones((1, 1)))
+    with pytest.raises(ValueError, match="all pixels are missing"):
+        inpaint(scene, np.ones(scene.shape))
+    with pytest.raises(ValueError, match="no pixel is missing"):
+        inpaint(scene, np.zeros(scene.shape))
+    with pytest.raises(ValueError, match="there is no mask"):
+        inpaint(scene)
+    with pytest.raises(ValueError, match="each side must have at least 8"):
+        inpaint(np.zeros((4, 9)), np.eye(4, 9))

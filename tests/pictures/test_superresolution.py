@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from skimage import data
+
+from roadict.metrics import psnr
+from roadict.model_io import ModelFileError, write_model
+from roadict.pictures import SuperResolution, tiles, upscale
+from roadict.pictures.anchors import apply_regressors, fit_regressors
+from roadict.pictures.resize import resize
+
+from .conftest import eight_bits, luma8
+
+QUICK = {"n_components": 32, "max_iter": 15, "max_samples": 500, "random_state": 0, "n_jobs": 1}
+
+
+def small_of(picture, scale):
+    return resize(picture, tuple(length // scale for length in picture.shape[:2]))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SuperResolution(2, **QUICK).fit([data.page(), data.camera()[::2, ::2]])
+
+
+@pytest.fixture(scope="module")
+def zebra(shared):
+    train = [luma8(shared / "zebra_train" / f"{name}.bmp") for name in ("t36", "t64", "t65")]
+    test = luma8(shared / "set14_zebra.png")[:390, :585]
+    return train, small_of(test, 3), test
+
+
+@pytest.mark.parametrize(
+    ("parameters", "least"),
+    [
+        # The paper: 28.1758 for ROAD, 27.8736 for K-SVD; bicubic 26.7055.
+        ({"approach": "anchored", "method": "random", "n_components": 128}, 28.65),
+        ({"approach": "zeyde", "method": "random", "n_components": 128, "max_samples": 12_000}, 28.3),
+        ({"approach": "zeyde", "coder": "omp", "n_components": 64, "max_iter": 40, "max_samples": 1500}, 27.9),
+        ({"approach": "yang", "n_components": 64, "max_iter": 40, "max_samples": 1500}, 27.3),
+    ],
+)
+def test_the_papers_zebra(zebra, parameters, least):
+    train, small, truth = zebra
+    found = SuperResolution(3, random_state=0, **parameters).fit(train)
+    assert psnr(found.predict(small), truth) > least
+
+
+def test_back_projection_makes_the_result_shrink_to_the_input(model):
+    small = data.coins()[:60, :70] / 255
+    misfit = {}
+    for rounds in (0, 1, 3):
+        model.back_projection = rounds
+        misfit[rounds] = np.abs(small_of(model.predict(small), 2) - small).mean()
+    model.back_projection = 1
+    assert misfit[3] < misfit[1] < 0.6 * misfit[0]
+
+
+def test_tiles_do_not_show(model, monkeypatch):
+    picture = data.astronaut()[100:170, 200:290]
+    whole = model.predict(picture)
+    for side in (16, 33):
+        monkeypatch.setattr(tiles, "SIDE", side)
+        np.testing.assert_array_equal(model.predict(picture), whole)
+
+
+def test_dtype_range_and_channels_stay(model):
+    colour = data.astronaut()[:20, :24]
+    expected = model.predict(colour)
+    assert (expected.shape, expected.dtype) == ((40, 48, 3), np.uint8)
+    unit = model.predict(colour / 255)
+    assert unit.dtype == np.float64
+    np.testing.assert_array_equal(eight_bits(unit), expected)
+    np.testing.assert_allclose(model.predict((colour / 255).astype(np.float32)), unit, atol=1e-6)
+    np.testing.assert_allclose(model.predict(colour.astype(float)), unit * 255, atol=0.51)  # floats of 0 to 255
+    deep = model.predict(colour.astype(np.uint16) * 257)
+    assert deep.dtype == np.uint16
+    np.testing.assert_allclose(deep / 257, expected, atol=0.51)
+
+
+def test_alpha_is_enlarged_by_bicubic_and_does_not_touch_the_colours(model):
+    colour = data.astronaut()[:16, :20]
+    alpha = (np.arange(320).reshape(16, 20, 1) % 256).astype(np.uint8)
+    both = model.predict(np.dstack([colour, alpha]))
+    np.testing.assert_array_equal(both[..., :3], model.predict(colour))
+    expected = eight_bits(resize(alpha[..., 0] / 255, (32, 40))).astype(int)
+    assert np.abs(both[..., 3] - expected).max() <= 1  # float32 rounds a tie the other way
+    grey = model.predict(np.dstack([colour[..., 0], alpha]))
+    np.testing.assert_array_equal(grey[..., 0], model.predict(colour[..., 0]))
+    np.testing.assert_array_equal(grey[..., 1], both[..., 3])
+
+
+def test_grey_colours_stay_grey(model):
+    grey = np.repeat(data.coins()[:20, :20, None], 3, axis=2)
+    big = model.predict(grey).astype(int)
+    assert np.ptp(big, axis=2).max() <= 1
+
+
+def test_regressors_find_a_linear_law():
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=(4000, 6)).astype(np.float32)
+    low /= np.linalg.norm(low, axis=1, keepdims=True)
+    law = rng.normal(size=(6, 9)).astype(np.float32)
+    regressors = fit_regressors(low, low @ law, low[:5], 2000, 1)
+    new = rng.normal(size=(50, 6)).astype(np.float32)
+    np.testing.assert_allclose(apply_regressors(new, low[:5], regressors), new @ law, atol=0.02)
+
+
+@pytest.mark.parametrize("approach", ["anchored", "zeyde", "yang"])
+def test_a_saved_model_gives_the_same_picture(tmp_path, approach):
+    fitted = SuperResolution(2, approach=approach, method="random", **QUICK).fit([data.page()])
+    fitted.save(tmp_path / "model.npz")
+    again = SuperResolution.load(tmp_path / "model.npz")
+    assert again.parameters() == fitted.parameters()
+    picture = data.coins()[:20, :20]
+    np.testing.assert_array_equal(again.predict(picture), fitted.predict(picture))
+
+
+def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
+    parameters = QUICK | {"n_components": 16}
+    first = SuperResolution(2, **parameters).fit([data.page()])
+    second = SuperResolution(2, **(parameters | {"n_jobs": 2})).fit([data.page()])
+    np.testing.assert_array_equal(first.predictor_.atoms, second.predictor_.atoms)
+    np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
+
+
+def test_foreign_and_broken_model_files(tmp_path, model):
+    write_model(tmp_path / "road.npz", "ROAD", {}, {})
+    with pytest.raises(ModelFileError, match="holds a 'ROAD' model"):
+        SuperResolution.load(tmp_path / "road.npz")
+    arrays = model.predictor_.arrays() | {"axes": model.axes_}
+    for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}):
+        write_model(tmp_path / "bad.npz", "SuperResolution", model.parameters(), arrays | change)
+        with pytest.raises(ModelFileError, match="not a whole"):
+            SuperResolution.load(tmp_path / "bad.npz")
+
+
+def test_errors_say_what_to_do(model):
+    for parameters, words in (
+        ({"scale": 5}, "scale=5 must be 2, 3 or 4"),
+        ({"approach": "magic"}, "approach='magic' must be one of"),
+        ({"stride": 40}, "stride=40 must be at most"),
+        ({"n_components": 0}, "n_components=0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SuperResolution(**parameters).fit([data.page()])
+    with pytest.raises(ValueError, match="no training pictures"):
+        SuperResolution().fit([])
+    with pytest.raises(ValueError, match="patches for n_components=512"):
+        SuperResolution().fit([data.page()[:20, :20]])
+    with pytest.raises(ValueError, match="training picture 1 has 5 x 5 pixels"):
+        SuperResolution().fit([np.zeros((5, 5))])
+    with pytest.raises(ValueError, match="has not learned"):
+        SuperResolution().predict(np.zeros((9, 9)))
+    with pytest.raises(ValueError, match="2 x 2 pixels; each side must have at least 3"):
+        model.predict(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="dtype int64"):
+        model.predict(np.zeros((9, 9), int))
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(np.full((9, 9), np.nan))
+    with pytest.raises(ValueError, match="the model enlarges by 2"):
+        upscale(np.zeros((9, 9)), 3, model=model)
