@@ -51,7 +51,7 @@ def zebra():
     train = [read(SHARED / "zebra_train" / f"{name}.bmp") for name in ("t36", "t64", "t65")]
     small, truth = shrunken(luma8(SHARED / "set14_zebra.png"), 3)
     rows = [["bicubic", "", f"{psnr(resize(small, truth.shape), truth):.4f}", ""]]
-    for method in ("road", "random"):
+    for method in ("road", "ksvd", "mod", "blotless", "random"):
         for coder in ("omp", "lasso"):
             model = SuperResolution(3, approach="zeyde", method=method, coder=coder, random_state=0, **ZEBRA)
             _, seconds = timed(model.fit, train)
@@ -73,7 +73,7 @@ def digits(draws=10):
     bicubic = psnr(resize(small, truth.shape), truth)
     rows = [["bicubic", "", f"{bicubic:.4f}", "", ""]]
     for approach in ("yang", "zeyde"):
-        for method in ("road", "random"):
+        for method in ("road", "ksvd", "mod", "blotless", "random"):
             scores = []
             for draw in range(draws):
                 train = [images[i] for i in np.random.default_rng([draw, 5]).choice(ones, 5, replace=False)]

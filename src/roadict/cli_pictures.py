@@ -50,7 +50,9 @@ def upscale(
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
     approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = "anchored",
-    method: Annotated[str, typer.Option(help="How the dictionary is learned: road, or random patches.")] = "road",
+    method: Annotated[
+        str, typer.Option(help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.")
+    ] = "road",
     compare: CompareOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,

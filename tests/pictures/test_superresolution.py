@@ -36,6 +36,8 @@ def zebra(shared):
         ({"approach": "anchored", "method": "random", "n_components": 128}, 28.65),
         ({"approach": "zeyde", "method": "random", "n_components": 128, "max_samples": 12_000}, 28.3),
         ({"approach": "zeyde", "coder": "omp", "n_components": 64, "max_iter": 40, "max_samples": 1500}, 27.9),
+        ({"approach": "zeyde", "method": "ksvd", "coder": "omp", "n_components": 64, "max_samples": 1500}, 27.9),
+        ({"approach": "zeyde", "method": "sequential", "n_components": 64, "max_samples": 1500}, 27.9),
         ({"approach": "yang", "n_components": 64, "max_iter": 40, "max_samples": 1500}, 27.3),
     ],
 )

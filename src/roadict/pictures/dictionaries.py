@@ -2,18 +2,24 @@
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.estimators import ROAD
+from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
 from roadict.road.solve import Snapshot
 from roadict.seeds import streams
+from roadict.updates.pick import UPDATES
 
 Array = NDArray[np.floating]
 Progress = Callable[[int, int, str], None]
-METHODS = ("road", "random")
+METHODS = ("road", "random", *UPDATES)
+ATOMS_PER_PATCH = 3
+"""For OMP in the two-stage methods, as in the literature on super-resolution."""
+ROAD_PER_STAGE = 6
+"""Iterations of ROAD in the place of one of a two-stage method."""
 _KEY = 11
 
 
@@ -36,11 +42,13 @@ def learn_dictionary(
     data : array of shape (n_samples, n_features)
         NaN marks what was not observed.
     n_components : int
-    method : {"road", "random"}
-        "random": some of the samples, the yardstick for all others.
+    method : str
+        "road"; an update of ``AlternatingDictionaryLearning``, by OMP with three atoms per sample where it needs a
+        coder; or "random": some of the samples, the yardstick for all others.
     epsilon : float
         ROAD's bound on the relative error.
     max_iter : int
+        Of ROAD; two-stage methods take a sixth as many.
     seed : SeedSequence
     n_jobs : int or None
     progress : callable or None
@@ -61,17 +69,18 @@ def learn_dictionary(
         if progress is not None:
             progress(snapshot.iteration, snapshot.max_iter, "learning the dictionary")
 
-    model = ROAD(
-        n_components,
-        epsilon=epsilon,
-        rho=rho,
-        max_iter=max_iter,
-        n_init=1,
-        missing_values=np.nan,
-        callback=callback,
-        random_state=seed,
-        n_jobs=n_jobs,
-    )
+    shared: dict[str, Any] = {"callback": callback, "random_state": seed, "n_jobs": n_jobs}
+    model: ROAD | AlternatingDictionaryLearning
+    if method == "road":
+        model = ROAD(
+            n_components, epsilon=epsilon, rho=rho, max_iter=max_iter, n_init=1, missing_values=np.nan, **shared
+        )
+    else:
+        sparsity = None if UPDATES[method].penalty else ATOMS_PER_PATCH
+        rounds = max(1, max_iter // ROAD_PER_STAGE)
+        model = AlternatingDictionaryLearning(
+            n_components, update=method, n_nonzero_coefs=sparsity, max_iter=rounds, **shared
+        )
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)

@@ -42,8 +42,9 @@ class SuperResolution:
         "anchored": every atom keeps a ridge regressor from features to detail, fitted to the samples nearest to it.
         "zeyde": sparse codes of the features, and a high-resolution dictionary fitted to them by least squares.
         "yang": one dictionary of stacked features and detail.
-    method : {"road", "random"}, default="road"
-        How the dictionary is learned; "random" takes training patches.
+    method : str, default="road"
+        How the dictionary is learned: "road", an update of ``AlternatingDictionaryLearning`` ("ksvd", "mod",
+        "blotless", ...), or "random", which takes training patches.
     n_components : int, default=512
         Number of atoms.
     features : {"derivatives", "pixels"}, default="derivatives"
@@ -53,7 +54,7 @@ class SuperResolution:
     epsilon : float, default=None
         Bound on the relative error for ROAD. None: 0.3 for "anchored", whose atoms are directions only, else 0.05.
     max_iter : int, default=120
-        Iterations of ROAD.
+        Iterations of ROAD; two-stage methods take a sixth as many.
     max_samples : int, default=4000
         Samples that the dictionary is learned from. Codes and regressors are fitted to more.
     coder : {"lasso", "omp"}, default="lasso"

@@ -133,7 +133,7 @@ def upscale(
     model : SuperResolution, default=None
         A fitted one, whose scale must be this one; approach, method and random_state are then of no use.
     approach : {"anchored", "zeyde", "yang"}, default="anchored"
-    method : {"road", "random"}, default="road"
+    method : {"road", "ksvd", "mod", ..., "random"}, default="road"
     random_state : int, default=0
     n_jobs : int, default=None
         Threads. None: all cores.
