@@ -84,7 +84,7 @@ def sweep(trials):
         by_setting = results.reshape(1 + len(WARMTHS), count, 4)
         least = np.min(np.where(by_setting[..., 3] > 0, by_setting[..., 0], np.inf), axis=0)
         for warmth, runs in zip((None, *WARMTHS), by_setting, strict=True):
-            above = 100 * (runs[:, 0] / least - 1).mean()
+            above = 100 * (runs[:, 0] / np.where(np.isfinite(least), least, np.nan) - 1).mean()
             drawn[name, warmth] = (above, runs[:, 3].mean())
             error = "–" if np.isnan(runs[0, 1]) else f"{runs[:, 1].mean():.4f}"
             what = "constant ρ" if warmth is None else f"warmth {warmth}"

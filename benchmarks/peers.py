@@ -2,8 +2,9 @@
 
 python benchmarks/peers.py [--trials 10]
 
-The peers live in an environment of their own, benchmarks/.peers, made on first use. ROAD runs with its defaults; the
-peers get distinct samples to start from, l1 weights tuned on other seeds, or the true sparsity.
+The peers live in an environment of their own, benchmarks/.peers, made on first use. ROAD runs with its defaults, which
+try up to four starts. The peers get one start, distinct samples (dictlearn: its own), and l1 weights that suited
+other seeds, or the true sparsity.
 """
 
 import argparse

@@ -4,9 +4,12 @@ python benchmarks/recovery.py settings|sizes|scales [--trials 20]
 """
 
 import argparse
+import os
 import sys
 import time
 import warnings
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import joblib
 import numpy as np

@@ -14,7 +14,7 @@ from roadict.parallel import Workers
 from roadict.progress import ProgressLine
 from roadict.road.formulation import Measures, Triple
 from roadict.road.learn import Fit, summary
-from roadict.road.solve import Callback, Outcome, solve
+from roadict.road.solve import Callback, solve
 from roadict.updates.pick import UPDATES, Update
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
 from roadict.updates.sparse import change, energies, residual
@@ -81,8 +81,8 @@ class Alternation:
         Where an update without a coder starts; with a coder, they do not matter.
     alpha : float
         Weight of the penalty on the codes in the objective; 0: there is none.
-    ridge : float
-        For "simco".
+    arguments : dict of str to float
+        For the update: what it takes.
     max_iter : int
     """
 
@@ -134,6 +134,14 @@ class Alternation:
             dual=change(before[0], self._dictionary),
             error=math.sqrt(self._errors.sum()) / self._size,
         )
+
+    def best(self, unit: float) -> tuple[Array, Array, float, float]:
+        """Return atoms and codes of the smallest objective so far, that objective in the user's unit, and the error.
+
+        A run that ends while exploring may have seen better ones than its last.
+        """
+        objective, dictionary, codes, errors = self._best
+        return dictionary, codes, objective * unit, math.sqrt(errors.sum()) / self._size
 
     def _coded(self, code: Stage, settling: bool) -> Array:
         codes = code(self._data, self._dictionary, self._codes)
@@ -234,18 +242,14 @@ def learn(
             outcome = solve(run, max_iter=max_iter, tol=tol, error_bound=None, unit=unit, callbacks=callbacks)
     finally:
         workers.close()
-    dictionary, codes = (dictionary, codes) if outcome.stop_reason == "non-finite" else (run.dictionary(), run.codes())
-    fit = _finish(outcome, dictionary, codes, unit)
+    objective, error = (float(outcome.history[name][-1]) for name in ("objective", "error"))
+    if outcome.stop_reason != "non-finite":
+        dictionary, codes, objective, error = run.best(unit)
+    signs = leading_signs(dictionary)  # largest entry of an atom positive
+    fit = Fit(outcome, dictionary * signs[:, None], codes * (signs * unit), error, objective)
     if line is not None:
         line.close(summary(fit))
     return fit
-
-
-def _finish(outcome: Outcome, dictionary: Array, codes: Array, unit: float) -> Fit:
-    """Fix the signs (largest entry of an atom positive) and return to the user's units."""
-    signs = leading_signs(dictionary)
-    error, objective = (float(outcome.history[name][-1]) for name in ("error", "objective"))
-    return Fit(outcome, dictionary * signs[:, None], codes * (signs * unit), error, objective)
 
 
 def _coding_stage(

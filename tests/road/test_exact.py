@@ -48,3 +48,28 @@ def test_atoms_that_come_together_in_changing_ratios_are_not_mixed():
     atoms, codes = np.eye(3), np.zeros((50, 3))
     codes[:, :2] = rng.standard_normal((50, 2))
     assert unmixed(atoms, codes) is atoms
+
+
+def test_of_a_pair_mixed_both_ways_only_one_changes():
+    codes = np.tile([1.0, 0.5], (9, 1)) * np.arange(1, 10)[:, None]
+    changed = np.any(unmixed(np.eye(2), codes) != np.eye(2), axis=1)
+    assert changed.tolist() == [True, False]
+
+
+def test_float32_data_can_be_fitted_exactly(rough_fit):
+    truth, atoms, codes = rough_fit
+    fit = find_exact_fit(truth.data.astype(np.float32), atoms, codes, 1)
+    assert dictionary_error(fit.dictionary, truth.dictionary) < 1e-9
+
+
+def test_few_atoms_means_fewer_than_the_rank():
+    """Sixty samples leave the dictionary open; a constant zero must not make them look well explained."""
+    truth = planted(60, 16, 32, sparsity=3, random_state=0)
+    with_zero = np.concatenate([truth.data, np.zeros((60, 1))], axis=1)
+    rng = np.random.default_rng(1)
+    atoms = unit_rows(rng.standard_normal((32, 17)) * np.r_[np.ones(16), 0])[0]
+    codes = np.linalg.lstsq(atoms.T, with_zero.T)[0].T
+    assert find_exact_fit(with_zero, atoms, codes, 1) is None
+    few = planted(60, 16, 8, sparsity=3, random_state=0)
+    wrong = unit_rows(rng.standard_normal((8, 8)) @ few.dictionary)[0]
+    assert find_exact_fit(few.data, wrong, few.data @ np.linalg.pinv(wrong), 1) is None

@@ -276,6 +276,18 @@ def test_annealing_does_not_go_below_its_least_rho():
     assert outcome.history["rho"].min() == 20
 
 
+def test_annealing_ends_in_a_constant_rho():
+    annealing = Annealing(30.0, 1.0, 0.05, hold=100, fall=100)
+    outcome = solve(Thermostat(30.0), max_iter=3000, tol=0, error_bound=0.0, annealing=annealing)
+    assert outcome.history["rho"][-1] == pytest.approx(1 / COLD, rel=0.1)
+    assert len(set(outcome.history["rho"][2000:])) == 1
+
+
+def test_a_callback_that_ends_a_run_is_heard_though_it_has_converged():
+    outcome = solve(Scripted([(1, 0, 0, 0)]), max_iter=9, tol=1, error_bound=0.0, callbacks=(lambda snapshot: True,))
+    assert outcome.stop_reason == "callback"
+
+
 def test_a_run_goes_on_where_it_was():
     whole = solve(Scripted([(1, 1, 1, 1)] * 3 + [(1, 0, 0, 0)]), max_iter=9, tol=1e-4, error_bound=0.0)
     rough = Scripted([(1, 1, 1, 1), (1, 0.5, 0.5, 0.5), (1, 1, 1, 1), (1, 0, 0, 0)])

@@ -276,3 +276,13 @@ def test_rare_atoms_are_renewed(start):
     renewed = renew_rare_atoms(truth.data, atoms, codes)
     assert (renewed != atoms).any(axis=1).tolist() == [k == 6 for k in range(14)]
     assert np.linalg.norm(renewed[6]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["sequential", "consistent-sequential"])
+def test_a_single_atom_leaves_the_given_codes_alone(name):
+    """A column is contiguous both ways: its transpose is easily taken for a copy."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((30, 1))
+    before = codes.copy()
+    UPDATES[name].step(rng.standard_normal((30, 4)), np.eye(1, 4), codes, alpha=0.1)
+    np.testing.assert_array_equal(codes, before)

@@ -86,7 +86,7 @@ class AlternatingDictionaryLearning(Learner):
     error_ : float
         Relative data error of codes_.
     alpha_ : float or None
-        Weight or threshold that was used; None where update and coder use none.
+        Weight or threshold that was used; None where update and coder use none, or one of its own for every sample.
     atom_usage_ : array of shape (n_components,)
         Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
     n_features_in_ : int
@@ -171,7 +171,8 @@ class AlternatingDictionaryLearning(Learner):
             n_jobs=self.n_jobs,
         )
         self._keep(fit, data.dtype)
-        self.alpha_ = float(alpha * unit) if self._uses("alpha") else None
+        own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
+        self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
         self._warn_unless_converged()
         return self
 

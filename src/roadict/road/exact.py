@@ -19,17 +19,19 @@ SETTLED = 1e-10
 LEAST_MISFIT = 1e-3
 """Relative error that codes to start from are taken to have at least."""
 SMALLEST_CUT, LARGEST_CUT = 1e-8, 0.03
-"""Bounds on what counts as clutter, relative to a sample."""
+"""Bounds on what counts as clutter, relative to a sample; of float32 data, whose rounding is clutter, more."""
 CUT_PER_CHANGE = 10.0
 """Clutter that atoms off by a given distance are taken to cause, over that distance."""
 CLEAN_SUPPORT = 0.75
-"""Atoms per feature up to which the support of a sample can be clean."""
+"""Size of a support, over the rank of the data, up to which it can be clean."""
 FEWEST_CLEAN = 0.15
 """Share of clean samples below which there is nothing to learn from."""
 MOSTLY, EVERYWHERE = 0.95, 0.85
-"""Share of samples that must get fewer atoms than features; and of the use of every atom, that in such samples."""
-ROUNDING = 1e-9
-"""Codes below this share of their sample are zero."""
+"""Share of samples that must get fewer atoms than the rank; and of the use of every atom, that in such samples."""
+OVERDETERMINED = 2.0
+"""Equations that the samples with few atoms must satisfy, over the degrees of freedom of all atoms."""
+ROUNDING = {4: 1e-5, 8: 1e-9}
+"""Share of a sample below which codes are zero and misfits are rounding, by size of a number of the data."""
 TOGETHER, ALIKE, SAME_RATIO = 0.5, 0.3, 1e-3
 """An atom is mixed with another if more than TOGETHER of its samples use both, and more than ALIKE of its samples in
 the same ratio, to SAME_RATIO."""
@@ -48,10 +50,10 @@ class ExactFit(NamedTuple):
 def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | None) -> ExactFit | None:
     """Look for atoms near the given ones in which most samples are an exact combination of few.
 
-    Few: fewer than n_features. For atoms that are slightly off no sample is one, so that this happens to most of them
-    by no accident; where it does not, None is returned. Atoms that a multiple of another was added to still allow
-    exact fits, with one atom more; they give themselves away by that atom, which always comes along in the same ratio,
-    and are set right.
+    Few: fewer than the rank of the data. For atoms that are slightly off no sample is one, so that this happens to most
+    of them by no accident; where it does not, None is returned. Atoms that a multiple of another was added to still
+    allow exact fits, with one atom more; they give themselves away by that atom, which always comes along in the same
+    ratio, and are set right.
 
     Parameters
     ----------
@@ -63,15 +65,18 @@ def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | N
     used = np.any(data != 0, axis=1)
     samples, norms = unit_rows(data[used])
     codes = codes[used] / norms[:, None]
+    rounding = ROUNDING[data.itemsize]
+    rank = int(np.linalg.matrix_rank(samples, tol=rounding * len(samples) ** 0.5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _ in range(UNMIXINGS):
-            atoms = _settle_atoms(samples, norms, dictionary, codes, n_jobs)
+            atoms = _settle_atoms(samples, norms, dictionary, codes, rank, rounding, n_jobs)
             if atoms is None:
                 return None
             codes = encode(samples, None, atoms, algorithm="basis-pursuit", n_jobs=n_jobs)
-            codes[np.abs(codes) < ROUNDING] = 0
-            if not _is_sparse(codes, samples.shape[1]):
+            codes[np.abs(codes) < rounding] = 0
+            misfits = np.linalg.norm(samples - codes @ atoms, axis=1)
+            if misfits.max() > rank * rounding or not _is_sparse(codes, rank):
                 return None
             dictionary = unmixed(atoms, codes)
             if dictionary is atoms:
@@ -82,14 +87,24 @@ def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | N
     return None
 
 
-def _is_sparse(codes: Array, n_features: int) -> bool:
-    """Whether most samples, and among those that use any one atom most of that use, get along with few atoms."""
-    few = np.count_nonzero(codes, axis=1) < n_features
+def _is_sparse(codes: Array, rank: int) -> bool:
+    """Whether most samples, and among those that use any one atom most of that use, get along with few atoms.
+
+    And whether there are enough of them: a sample of few atoms is one equation for every atom that it does without,
+    and a dictionary has rank - 1 degrees of freedom per atom to meet such equations by chance.
+    """
+    counts = np.count_nonzero(codes, axis=1)
+    few = counts < rank
     use = np.abs(codes).sum(axis=0)
-    return bool(few.mean() >= MOSTLY and np.all(np.abs(codes[few]).sum(axis=0) >= EVERYWHERE * use))
+    everywhere = np.all(np.abs(codes[few]).sum(axis=0) >= EVERYWHERE * use)
+    equations = float((rank - counts[few]).sum())
+    enough = equations >= OVERDETERMINED * codes.shape[1] * (rank - 1)
+    return bool(few.mean() >= MOSTLY and everywhere and enough)
 
 
-def _settle_atoms(samples: Array, norms: Array, dictionary: Array, codes: Array, n_jobs: int | None) -> Array | None:
+def _settle_atoms(
+    samples: Array, norms: Array, dictionary: Array, codes: Array, rank: int, rounding: float, n_jobs: int | None
+) -> Array | None:
     """Rounds of three steps, until atoms no longer change; None where too few samples get clean supports.
 
     Lasso codes, with a weight as large as the clutter that wrong atoms cause; least squares on their supports; atoms
@@ -101,7 +116,7 @@ def _settle_atoms(samples: Array, norms: Array, dictionary: Array, codes: Array,
         codes = encode(samples, None, dictionary, algorithm="lasso", alpha=cut, start=codes, n_jobs=n_jobs)
         fitted = polish_codes(samples, None, dictionary, codes, negligible=cut / 3, n_jobs=n_jobs)
         clean = np.linalg.norm(samples - fitted @ dictionary, axis=1) < 3 * cut
-        clean &= np.count_nonzero(fitted, axis=1) <= CLEAN_SUPPORT * samples.shape[1]
+        clean &= np.count_nonzero(fitted, axis=1) <= CLEAN_SUPPORT * rank
         if clean.mean() < FEWEST_CLEAN:
             return None
         weights = norms[clean, None]
@@ -109,7 +124,7 @@ def _settle_atoms(samples: Array, norms: Array, dictionary: Array, codes: Array,
         change = float(np.linalg.norm(dictionary - before)) / len(dictionary) ** 0.5
         if change < SETTLED:
             return dictionary
-        cut = max(min(cut, max(cut / 2, CUT_PER_CHANGE * change)), SMALLEST_CUT)
+        cut = max(min(cut, max(cut / 2, CUT_PER_CHANGE * change)), SMALLEST_CUT, rounding)
     return None
 
 
@@ -137,12 +152,14 @@ def unmixed(dictionary: Array, codes: Array) -> Array:
     together = used.T.astype(float) @ used
     np.fill_diagonal(together, 0)
     atoms = dictionary.copy()
-    mixed = False
+    mixed: set[int] = set()
     for k, j in np.argwhere(together > TOGETHER * np.maximum(counts, 1)[:, None]):
+        if j in mixed:  # of a pair that is mixed both ways only one may change
+            continue
         both = used[:, k] & used[:, j]
         ratios = codes[both, j] / codes[both, k]
         ratio = np.median(ratios)
         if np.sum(np.abs(ratios - ratio) <= SAME_RATIO * abs(ratio)) > ALIKE * counts[k]:
             atoms[k] += ratio * dictionary[j]
-            mixed = True
+            mixed.add(k)
     return unit_rows(atoms)[0] if mixed else dictionary

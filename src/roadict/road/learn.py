@@ -12,6 +12,7 @@ from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine, duration
 from roadict.road.engines.pick import Engine, make_engine
 from roadict.road.exact import find_exact_fit
+from roadict.road.formulation import Problem
 from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
 from roadict.road.polish import merge_duplicates, polish_codes
@@ -163,12 +164,12 @@ def error_slack(tol: float) -> float:
 
 
 def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, settings: RunSettings) -> Fit:
-    return _to_user(plan, outcome, dictionary, _polish(plan, dictionary, raw, settings.tol, settings.n_jobs))
+    merged = merge_duplicates(dictionary, raw)
+    return _to_user(plan, outcome, dictionary, _polish(plan, dictionary, merged, settings.tol, settings.n_jobs))
 
 
 def _to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
     """Measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
-    codes = merge_duplicates(dictionary, codes)
     error = relative_error(plan.problem.data, plan.problem.observed, codes, dictionary)
     misfit = error * float(np.linalg.norm(plan.problem.data))
     objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)
@@ -186,7 +187,7 @@ def _to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, e
 def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
     """Polished codes: what is dropped is about what the bound leaves, as long as it is met."""
     if plan.bound:
-        return _meet_bound(plan, dictionary, raw, n_jobs)
+        return _meet_bound(plan.problem, plan.bound, dictionary, raw, n_jobs)
     data, observed = plan.problem.data, plan.problem.observed
     raw_error = relative_error(data, observed, raw, dictionary)
     allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
@@ -199,17 +200,18 @@ def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int |
     return raw
 
 
-def _meet_bound(plan: Plan, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
-    """Lasso codes on the supports of the raw ones, with the one weight for which the error reaches its bound.
+def _meet_bound(problem: Problem, bound: float, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
+    """Codes for which the error just meets its bound: those of the Lasso, for the supports and signs of the raw ones.
 
-    That is the smallest Σ|codes| for these supports. Where even least squares leaves more than the bound, raw codes
-    are as good.
+    One weight serves all samples, as it does where Σ|codes| is smallest under one bound for all. Codes that change
+    their sign are dropped. Raw codes stay where they meet the bound with a smaller sum, or where even least squares
+    does not meet it.
     """
-    data, observed = plan.problem.data, plan.problem.observed
+    data, observed = problem.data, problem.observed
 
     def polished(weight: float) -> tuple[Array, bool]:
         codes = polish_codes(data, observed, dictionary, raw, alpha=weight, negligible=0.0, n_jobs=n_jobs)
-        return codes, relative_error(data, observed, codes, dictionary) <= (plan.bound or 0.0)
+        return codes, relative_error(data, observed, codes, dictionary) <= bound
 
     low, high = 0.0, math.inf
     best, met = polished(0.0)
@@ -226,8 +228,9 @@ def _meet_bound(plan: Plan, dictionary: Array, raw: Array, n_jobs: int | None) -
             low, best = weight, codes
         else:
             high = weight
-        weight = 1.2 * low if math.isinf(high) else (low + high) / 2 if low > 0 else high / 2
-    return best
+        weight = 2 * low if math.isinf(high) else (low + high) / 2
+    smaller = float(np.abs(raw).sum()) < float(np.abs(best).sum())
+    return raw if smaller and relative_error(data, observed, raw, dictionary) <= bound else best
 
 
 def relative_error(data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array) -> float:

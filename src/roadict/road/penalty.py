@@ -36,8 +36,8 @@ STEP = 10
 """Iterations between two changes of ρ."""
 MOST_ANNEALED = 0.9
 """Largest share of a run's iterations that is annealed."""
-SLOWEST, FASTEST = 0.93, 1.1
-"""Factors by which one change may lower or raise ρ."""
+LOWERING, MOST_RAISING = 0.93, 1.1
+"""Factor by which one change lowers ρ, and the largest by which one raises it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Annealing:
 
     def wanted(self, iteration: int) -> float:
         """Return the primal residual that this iteration should have."""
-        done: float = max(iteration - self.hold, 0) / self.fall
+        done = min(max(iteration - self.hold, 0) / self.fall, 1.0)
         return float(self.warmth * (COLD / self.warmth) ** done)
 
     def __call__(self, iteration: int, rho: float, residuals: Sequence[float]) -> float:
@@ -83,9 +83,9 @@ class Annealing:
             return rho
         excess = math.exp(sum(math.log(max(r, TINY)) for r in residuals[-STEP:]) / STEP) / self.wanted(iteration)
         if excess > 1:
-            return rho * min(excess, FASTEST)
+            return rho * min(excess, MOST_RAISING)
         if iteration <= self.hold and excess < ENOUGH:
-            return max(rho * max(excess, SLOWEST), self.least)
+            return max(rho * LOWERING, self.least)
         return rho
 
 

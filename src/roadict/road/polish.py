@@ -13,7 +13,7 @@ MAX_ROUNDS = 5
 MAX_GROWTH = 2.0
 """A refit that makes Σ|codes| of a sample grow by more is refused: its atoms are nearly dependent."""
 CHUNK = 256
-SAME = 1e-6
+SAME = 1e-10
 """Atoms whose cosine differs from ±1 by less are one."""
 
 

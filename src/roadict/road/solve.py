@@ -131,11 +131,11 @@ def solve(
             reason = "non-finite"
             break
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
-        if tol > 0 and has_converged(measures, tol, error_bound):
-            reason = "converged"
-            break
         if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
             reason = "callback"
+            break
+        if tol > 0 and has_converged(measures, tol, error_bound):
+            reason = "converged"
             break
     return Outcome(History(columns), reason)
 

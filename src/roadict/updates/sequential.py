@@ -65,9 +65,7 @@ def _sweep(left, dictionary, codes, alpha, adaptive):  # type: ignore[no-untyped
 def _updated(data: Array, dictionary: Array, codes: Array, alpha: float, adaptive: bool) -> tuple[Array, Array]:
     atoms, samples = dictionary.astype(np.float64), data.astype(np.float64, copy=False)
     start = codes.astype(np.float64, copy=False)
-    values = np.ascontiguousarray(start.T)
-    if values is start.T:  # a single row or column is contiguous both ways
-        values = values.copy()
+    values = np.array(start.T, order="C")  # a copy: the sweep writes to it
     _sweep(residual(samples, atoms, start), atoms, values, float(alpha), adaptive)
     return atoms, np.ascontiguousarray(values.T)
 
