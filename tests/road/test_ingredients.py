@@ -313,7 +313,7 @@ def test_how_many_runs_and_which():
     assert [run.hold for run in plan(X, 8, epsilon=0.1).runs] == [1000, 1000, 1000]
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=1).runs] == [1000], "a trial alone would be little"
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=2).runs] == [150, 1000]
-    assert [run.warmth for run in plan(X, 13).runs] == [0.05]
+    assert [run.warmth for run in plan(X, 13).runs] == [0.025]
     (short,) = plan(X, 8, n_init=1, max_iter=200).runs
     assert (short.hold, short.fall) == (100, 80), "a run must have cooled down before its end"
 

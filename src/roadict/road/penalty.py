@@ -24,7 +24,7 @@ FIRST, LEAST = 3.0, 0.1
 """Where an annealed run starts, and how low it may go, in units of the constant ρ."""
 COLD = 1e-4
 """Relative primal residual to which an annealed run is led in the end."""
-TRIAL, GENTLE, WARM, HOT = (0.05, 150, 550), (0.05, 700, 800), (0.1, 1000, 800), (0.15, 1000, 800)
+TRIAL, GENTLE, WARM, HOT = (0.05, 150, 550), (0.025, 700, 800), (0.1, 1000, 800), (0.15, 1000, 800)
 """Residual at which a run is held, for how many iterations, and iterations of its fall to COLD. Colder runs freeze too
 early; hotter ones lose what they have found, above three atoms per feature already at WARM."""
 MOST_RESTARTED = 3.0
