@@ -50,10 +50,10 @@ class ROAD(Learner):
         For "inexact": the ridge weights β1, β2, β3. None: the paper's 200, 300, 250, rescaled to the data.
     rho : float, three floats or "auto", default="auto"
         Penalty of the ADMM, the paper's ρ; three only for "inexact", where each must exceed its β. "auto": follows
-        the scale of the data and n_components / n_features; raised along the run, which finds better dictionaries,
-        where n_components is between one and three times the (observed) features and no start is given.
+        the scale of the data and n_components / n_features and, unless a start is given, the residuals of the run:
+        it is lowered until the run searches, and later raised until it settles.
     max_iter : int, default=2000
-        Largest number of iterations.
+        Largest number of iterations from every start.
     tol : float, default=1e-4
         Bound on the relative primal and dual residuals; the data error must be within 10 tol of its bound as well.
         With rho="auto" a run also ends, converged, once it has led to an exact fit: atoms of which nearly every
@@ -61,7 +61,7 @@ class ROAD(Learner):
     n_init : int, default=None
         Largest number of starts; of those within the bound on the error, the one with the smallest objective is kept.
         Others are left out once a fit is exact, or once two agree in objective and atoms. None: 4 for rho="auto" of
-        the exact forms and up to three atoms per feature (3 where the fit cannot be exact), else 1.
+        the exact forms and up to three atoms per feature (3 where the fit cannot be exact) and no given start, else 1.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).
     code_init : array of shape (n_samples, n_components), default=None
@@ -106,7 +106,7 @@ class ROAD(Learner):
     error_ : float
         Relative data error of codes_ over the observed entries.
     rho_ : float or three floats
-        Penalty used; the last one where it was raised along the run.
+        Penalty used; the last one where it changed along the run.
     epsilon_ : float or None
         Bound on the relative error that was used ("constrained").
     atom_usage_ : array of shape (n_components,)

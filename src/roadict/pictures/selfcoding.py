@@ -180,7 +180,7 @@ def code_plane(
     advance : callable
         Told the share that is done.
     wanted : bool array like plane, or None
-        Only patches with wanted pixels are coded; pixels that are in none of them become zero.
+        Only patches with wanted pixels are coded; other pixels are of no meaning in the result.
 
     Returns
     -------

@@ -24,7 +24,7 @@ Start = tuple[Array, Array]
 USUAL_TOL = 1e-4
 """Tolerance that decides what the polish may drop where the user set none."""
 MOST_NEGLIGIBLE = 1e-2
-"""Largest share of a sample, beyond the bound, that the polish drops, however rough the run."""
+"""Largest share of a sample that the polish drops, however rough the run."""
 SAME_OBJECTIVE = 1e-3
 """Relative difference up to which two objectives count as the same."""
 SAME_ATOMS = 1e-3

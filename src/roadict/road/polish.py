@@ -117,7 +117,8 @@ def polish_codes(
     alpha : float
         Lasso weight that the refit keeps; 0: least squares.
     negligible : float
-        Share of a sample's norm that its dropped coefficients may add up to.
+        Share of a sample's norm that the coefficients dropped in one of up to five rounds may have, as if atoms were
+        orthogonal.
     n_jobs : int or None
         Threads.
 

@@ -18,7 +18,8 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
     """Replace unused atoms, and one of every two that nearly coincide, by the worst-represented samples.
 
     The codes of a twin go to its other; the sample is then coded by its new atom alone. An atom is replaced only
-    where this lowers ``½‖data - codes @ dictionary‖_F² + alpha Σ|codes|``, and no sample gets more nonzeros.
+    where this lowers ``½‖data - codes @ dictionary‖_F² + alpha Σ|codes|``; no sample gets more nonzeros, but for one
+    that had none.
 
     Parameters
     ----------
