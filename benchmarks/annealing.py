@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
@@ -26,7 +27,7 @@ from roadict.pictures.patches import all_patches
 from roadict.pictures.resize import luma
 from roadict.pictures.training import find_axes, gather
 from roadict.road.engines.fused import FusedEngine
-from roadict.road.penalty import FIRST, LEAST, Annealing, auto_rho
+from roadict.road.penalty import LEAST, WARM, Annealing, auto_rho
 from roadict.road.plan import make_plan
 from roadict.road.solve import solve
 from roadict.road.start import starting_point
@@ -66,8 +67,9 @@ def sweep_run(name, warmth, trial):
     start = starting_point(plan.problem.data, n_components, None, None, np.random.default_rng([trial, 77]))
     norm = plan.norm / plan.unit
     rho = auto_rho(norm, n_components / data.shape[1], plan.bound or 0.0)
-    annealing = None if warmth is None else Annealing(FIRST * rho, LEAST * rho, warmth, HOLD, FALL)
-    engine = FusedEngine(plan.problem, *start, 1)
+    annealing = None if warmth is None else Annealing(WARM[0] * rho, LEAST * rho, warmth, HOLD, FALL)
+    problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+    engine = FusedEngine(problem, *start, 1)
     outcome = solve(engine, max_iter=2000, tol=1e-4, error_bound=plan.bound, annealing=annealing)
     engine.close()
     error = np.nan if truth is None else dictionary_error(engine.dictionary(), truth)

@@ -82,7 +82,7 @@ def sizes(trials):
     rows = []
     for n_features, n_components, n_samples, codes, snr_db in SIZES:
         problem = (n_features, n_components, n_samples, codes, snr_db)
-        results = joblib.Parallel(-1)(joblib.delayed(size_trial)(30_000 + i, *problem) for i in range(trials))
+        results = joblib.Parallel(-1)(joblib.delayed(size_trial)(60_000 + i, *problem) for i in range(trials))
         error, converged, seconds = np.array(results, float).T
         kind = f"S = {codes['sparsity']}" if "sparsity" in codes else f"Bernoulli {codes['probability']:.3f}"
         rows.append(
@@ -113,7 +113,7 @@ def scale_trial(seed, factor):
 def scales(trials):
     rows, first = [], None
     for factor in (1.0, 2.0**-20, 2.0**20, 1e-6, 1e6):
-        results = joblib.Parallel(-1)(joblib.delayed(scale_trial)(35_000 + i, factor) for i in range(trials))
+        results = joblib.Parallel(-1)(joblib.delayed(scale_trial)(65_000 + i, factor) for i in range(trials))
         error, iterations = np.array(results, float).T
         first = iterations if first is None else first
         rows.append([f"{factor:g}", f"{(error < 1e-2).mean():.2f}", f"{error.mean():.5f}"])

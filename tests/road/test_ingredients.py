@@ -301,7 +301,6 @@ def test_what_is_annealed():
     X = np.random.default_rng(0).standard_normal((60, 4))
     for runs in (plan(X, 8).runs, plan(X, 8, formulation="lasso").runs, plan(X, 16).runs, plan(X, 2).runs):
         assert all(run is not None for run in runs)
-    assert plan(X, 8).problem.rhos == (plan(X, 8).runs[0].first,) * 3
     for changes in ({"anneal": False}, {"rho": 3.0}, {"formulation": "inexact"}):
         assert plan(X, 8, **changes).runs == (None,)
     assert plan(X, 8, rho=3.0, n_init=2).runs == (None, None)
@@ -309,10 +308,12 @@ def test_what_is_annealed():
 
 def test_how_many_runs_and_which():
     X = np.random.default_rng(0).standard_normal((60, 4))
-    assert [run.hold for run in plan(X, 8, epsilon=0).runs] == [150, 1000, 1000, 1000], "a trial goes before"
-    assert [run.hold for run in plan(X, 8, epsilon=0.1).runs] == [1000, 1000, 1000]
+    assert [run.hold for run in plan(X, 8, epsilon=0).runs] == [150, 1000, 0, 1000], "a trial goes before"
+    assert [run.hold for run in plan(X, 8, epsilon=0.1).runs] == [1000, 0, 1000]
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=1).runs] == [1000], "a trial alone would be little"
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=2).runs] == [150, 1000]
+    assert len(plan(X[:40], 8, epsilon=0).runs) == 7, "wrong minima of few samples are found again and again"
+    assert (plan(X, 8).agreeing, plan(X[:40], 8).agreeing) == (2, 3)
     assert [run.warmth for run in plan(X, 13).runs] == [0.025]
     (short,) = plan(X, 8, n_init=1, max_iter=200).runs
     assert (short.hold, short.fall) == (100, 80), "a run must have cooled down before its end"

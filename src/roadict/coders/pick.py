@@ -112,7 +112,7 @@ def encode(
     refuse_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
     if algorithm in GREEDY:
         problem = scaled(data, observed, dictionary, each_atom=True)
-        counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None)
+        counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
             return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
         return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
@@ -132,11 +132,13 @@ def encode(
     return codes
 
 
-def _sparsity(problem: Scaled, asked: int | None, bounded: bool) -> NDArray[np.integer]:
-    seen = problem.n_seen
-    default = seen if bounded else np.maximum(1, seen // 10)
+def _sparsity(problem: Scaled, asked: int | None, bounded: bool, capped: bool = True) -> NDArray[np.integer]:
+    """Number of atoms for every sample; ``capped``: more than features would be of no use."""
+    seen, n_atoms = problem.n_seen, len(problem.rows)
+    most = np.minimum(seen, n_atoms) if capped else np.full(len(seen), n_atoms)
+    default = most if bounded else np.maximum(1, seen // 10)
     wanted = default if asked is None else np.full(len(seen), asked)
-    counts: NDArray[np.integer] = np.minimum(np.minimum(wanted, seen), len(problem.rows)).astype(np.int64)
+    counts: NDArray[np.integer] = np.minimum(wanted, most).astype(np.int64)
     return counts
 
 

@@ -59,9 +59,10 @@ class ROAD(Learner):
         With rho="auto" a run also ends, converged, once it has led to an exact fit: atoms of which nearly every
         sample is a combination of few, to rounding. 0: run all iterations.
     n_init : int, default=None
-        Largest number of starts; of those within the bound on the error, the one with the smallest objective is kept.
-        Others are left out once a fit is exact, or once two agree in objective and atoms. None: 4 for rho="auto" of
-        the exact forms and up to three atoms per feature (3 where the fit cannot be exact) and no given start, else 1.
+        Largest number of starts; of those within the bound on the error, the one that minimised most is kept.
+        Others are left out once a fit is exact, or once two agree in objective and atoms (three for fewer than six
+        samples per atom). None: 4 (then 7) for rho="auto" of the exact forms and up to three atoms per feature, one
+        less where the fit cannot be exact, and no given start; else 1.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).
     code_init : array of shape (n_samples, n_components), default=None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ SAME_ATOMS = 1e-3
 """Distance of two dictionaries up to which they count as the same."""
 LOOKS = (4e-3, 1e-3)
 """Residuals, on the way down, at which an exact fit is looked for."""
-WEIGHINGS = 16
+WEIGHINGS = 30
 """Weights tried for a fit that meets its bound."""
 POLISHES = 6
 """Attempts at a polish, each dropping half as much as the one before."""
@@ -68,8 +68,9 @@ def learn(
 ) -> Fit:
     """Run ROAD from one start after the other and keep the fit with the smallest objective within the bound.
 
-    Once a fit is exact, or the two best agree in their objective and their atoms, the other starts are left: wrong
-    minima mostly differ from each other, the right one is found again. A run that a callback ended is the last one.
+    Once a fit is exact, or the best two (of scarce data three) agree in their objective and their atoms, the other
+    starts are left: wrong minima mostly differ from each other, the right one is found again. A run that a callback
+    ended is the last one.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def learn(
         line = ProgressLine(every_iteration=verbose > 1) if verbose else None
         callbacks = tuple(call for call in (line, callback) if call is not None)
         with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-            run = make_engine(engine, plan.problem, *start, n_jobs)
+            problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+            run = make_engine(engine, problem, *start, n_jobs)
             settings = RunSettings(max_iter, tol, annealing, callbacks, n_jobs)
             try:
                 fit = _run(plan, run, start, settings)
@@ -139,23 +141,26 @@ def _run(plan: Plan, run: Engine, start: Start, settings: RunSettings) -> Fit:
 
 
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
-    """The best first: exact, finite, within the bound, smallest objective."""
+    """The best first: exact, finite, within the bound or nearest to it, smallest objective."""
     allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
 
-    def order(fit: Fit) -> tuple[bool, bool, bool, float]:
-        return not fit.exact, fit.outcome.stop_reason == "non-finite", fit.error > allowed, fit.minimised
+    def order(fit: Fit) -> tuple[bool, bool, float, float]:
+        excess = fit.error if fit.error > allowed else 0.0
+        return not fit.exact, fit.outcome.stop_reason == "non-finite", excess, fit.minimised
 
     return sorted(fits, key=order)
 
 
 def _agree(fits: list[Fit], plan: Plan, tol: float) -> bool:
-    """Whether the two best fits found the same atoms; wrong minima differ in theirs."""
-    if len(fits) < 2:
+    """Whether the best fits, as many as the plan asks for, found the same atoms; wrong minima mostly differ."""
+    if len(fits) < plan.agreeing:
         return False
-    best, second = _ranked(fits, plan, tol)[:2]
-    if second.minimised > (1 + SAME_OBJECTIVE) * best.minimised:
-        return False
-    return dictionary_error(second.dictionary, best.dictionary) < SAME_ATOMS
+    best, *others = _ranked(fits, plan, tol)[: plan.agreeing]
+    return all(
+        other.minimised <= (1 + SAME_OBJECTIVE) * best.minimised
+        and dictionary_error(other.dictionary, best.dictionary) < SAME_ATOMS
+        for other in others
+    )
 
 
 def error_slack(tol: float) -> float:

@@ -20,13 +20,15 @@ ALPHA = 0.1
 """Lasso weight, relative to the root-mean-square norm of the samples."""
 
 
-FIRST, LEAST = 3.0, 0.1
-"""Where an annealed run starts, and how low it may go, in units of the constant ρ."""
+LEAST = 0.1
+"""How low ρ may go, in units of the constant one."""
 COLD = 1e-4
 """Relative primal residual to which an annealed run is led in the end."""
-TRIAL, GENTLE, WARM, HOT = (0.05, 150, 550), (0.025, 700, 800), (0.1, 1000, 800), (0.15, 1000, 800)
-"""Residual at which a run is held, for how many iterations, and iterations of its fall to COLD. Colder runs freeze too
-early; hotter ones lose what they have found, above three atoms per feature already at WARM."""
+TRIAL, GENTLE = (3.0, 0.05, 150, 550), (3.0, 0.025, 700, 800)
+WARM, WILD = (3.0, 0.1, 1000, 800), (0.25, 0.5, 0, 1000)
+"""First ρ, in units of the constant one; residual at which a run is held, for how many iterations; and iterations of
+its fall to COLD. Colder runs freeze too early; hotter ones lose what they have found, above three atoms per feature
+already at WARM. WILD forgets its start altogether, which makes it differ most from the others."""
 MOST_RESTARTED = 3.0
 """n_components over n_features up to which runs may be warm, and more than one of them pays."""
 ENOUGH = 0.9
@@ -89,7 +91,9 @@ class Annealing:
         return rho
 
 
-def annealings(rho: float, ratio: float, *, n_init: int | None, trial: bool, max_iter: int) -> tuple[Annealing, ...]:
+def annealings(
+    rho: float, ratio: float, *, n_init: int | None, trial: bool, scarce: bool, max_iter: int
+) -> tuple[Annealing, ...]:
     """Plan the annealing of every run.
 
     Parameters
@@ -102,19 +106,21 @@ def annealings(rho: float, ratio: float, *, n_init: int | None, trial: bool, max
         Number of runs; None: what pays.
     trial : bool
         Whether the first of several may be short, because it can tell whether it has succeeded.
+    scarce : bool
+        Whether samples are few, so that more runs pay.
     max_iter : int
         Of every run, which must have fallen before; short ones are annealed faster.
     """
     if ratio > MOST_RESTARTED:
         runs = [GENTLE] * (n_init or 1)
     else:
-        runs = [TRIAL] * trial + [WARM, HOT, WARM]
+        runs = [TRIAL] * trial + ([WILD, WARM] * 3 if scarce else [WARM, WILD, WARM])
         if n_init is not None:
             runs = [WARM] if n_init == 1 else (runs + [WARM] * n_init)[:n_init]
     made = []
-    for warmth, hold, fall in runs:
+    for first, warmth, hold, fall in runs:
         pace = min(1.0, MOST_ANNEALED * max_iter / (hold + fall))
-        made.append(Annealing(FIRST * rho, LEAST * rho, warmth, int(pace * hold), max(int(pace * fall), 1)))
+        made.append(Annealing(first * rho, LEAST * rho, warmth, int(pace * hold), max(int(pace * fall), 1)))
     return tuple(made)
 
 

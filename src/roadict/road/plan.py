@@ -1,7 +1,7 @@
 """From what the user asked for to a problem for an engine: scale, formulation, bound and penalties."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from roadict.road.penalty import Annealing
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
+PAIR = 2
+FEW_SAMPLES = 6
+"""Samples per atom below which wrong minima repeat themselves, and a pair of runs that agree is no proof."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
 
 
@@ -27,9 +30,11 @@ class Plan:
     Attributes
     ----------
     problem : Problem
-        With the penalties of the first iteration.
+        With the constant penalties; an annealed run starts with its own.
     runs : tuple of Annealing or None
         One for every start: how ρ changes along the run. None: it stays.
+    agreeing : int
+        Number of runs that must have found the same for the others to be left out.
     unit : float
         The user's data over the engine's, a power of two: rescaling by it is exact, and engines see data of order
         one, whatever the user's units.
@@ -45,6 +50,7 @@ class Plan:
 
     problem: Problem
     runs: tuple[Annealing | None, ...]
+    agreeing: int
     unit: float
     bound: float | None
     alpha: float
@@ -100,11 +106,12 @@ def make_plan(
     rhos, warning = _penalties(form, rho, penalty.auto_rho(norm, ratio, bound or 0.0), norm, unit)
     problem = Problem(data, observed, form, rhos)
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
+    agreeing = PAIR + (len(data) < FEW_SAMPLES * n_components)
     if isinstance(rho, str) and form.exact_consensus and anneal:
         exact = bound == 0 and observed is None
-        annealed = penalty.annealings(rhos[0], ratio, n_init=n_init, trial=exact, max_iter=max_iter)
-        runs, problem = annealed, replace(problem, rhos=(annealed[0].first,) * 3)
-    return Plan(problem, runs, unit, bound, weight, norm * unit, warning or doubt)
+        scarce = agreeing > PAIR
+        runs = penalty.annealings(rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=max_iter)
+    return Plan(problem, runs, agreeing, unit, bound, weight, norm * unit, warning or doubt)
 
 
 def sample_norm(data: Array, observed: Mask) -> float:

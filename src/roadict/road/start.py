@@ -7,6 +7,8 @@ from roadict.linalg import unit_rows
 
 Array = NDArray[np.floating]
 
+SAME_DIRECTION = 0.999
+"""Cosine from which two samples have the same direction."""
 RIDGE = 0.1
 """Ridge of the starting codes. Plain least squares on nearly dependent atoms gives codes hundreds of times too
 large, from which no run recovers."""
@@ -45,11 +47,21 @@ def starting_point(
 
 
 def draw_samples(data: Array, n_components: int, rng: np.random.Generator) -> Array:
-    """Draw samples that are not zero, without repetition; Gaussian directions where there are too few."""
+    """Draw samples of different directions; Gaussian directions where there are too few.
+
+    Two equal atoms would stay equal for the whole run.
+    """
     usable = np.flatnonzero(np.any(data != 0, axis=1))
-    chosen = rng.permutation(usable)[:n_components]
-    random = rng.standard_normal((n_components - len(chosen), data.shape[1]))
-    return unit_rows(np.concatenate([data[chosen], random]))[0]
+    atoms = np.empty((n_components, data.shape[1]))
+    count = 0
+    for sample in unit_rows(data[rng.permutation(usable)])[0]:
+        if count == n_components:
+            break
+        if np.all(np.abs(atoms[:count] @ sample) < SAME_DIRECTION):
+            atoms[count] = sample
+            count += 1
+    atoms[count:] = unit_rows(rng.standard_normal((n_components - count, data.shape[1])))[0]
+    return atoms
 
 
 def ridge_regression(inputs: Array, targets: Array) -> Array:
