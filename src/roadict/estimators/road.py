@@ -61,7 +61,7 @@ class ROAD(Learner):
     n_init : int, default=None
         Largest number of starts; of those within the bound on the error, the one that minimised most is kept.
         Others are left out once a fit is exact, or once two agree in objective and atoms (three for fewer than six
-        samples per atom). None: 4 (then 7) for rho="auto" of the exact forms and up to three atoms per feature, one
+        samples per atom). None: 4 (then 7) for rho="auto" of the exact forms and one to three atoms per feature, one
         less where the fit cannot be exact, and no given start; else 1.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).

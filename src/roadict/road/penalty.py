@@ -24,13 +24,14 @@ LEAST = 0.1
 """How low ρ may go, in units of the constant one."""
 COLD = 1e-4
 """Relative primal residual to which an annealed run is led in the end."""
-TRIAL, GENTLE = (3.0, 0.05, 150, 550), (3.0, 0.025, 700, 800)
+TRIAL, BRIEF, GENTLE = (3.0, 0.05, 150, 550), (3.0, 0.05, 400, 800), (3.0, 0.025, 700, 800)
 WARM, WILD = (3.0, 0.1, 1000, 800), (0.25, 0.5, 0, 1000)
 """First ρ, in units of the constant one; residual at which a run is held, for how many iterations; and iterations of
 its fall to COLD. Colder runs freeze too early; hotter ones lose what they have found, above three atoms per feature
-already at WARM. WILD forgets its start altogether, which makes it differ most from the others."""
+already at WARM. WILD forgets its start altogether, which makes it differ most from the others. BRIEF leaves time for
+the slow end of runs with fewer atoms than features, whose error is near the smallest possible."""
 MOST_RESTARTED = 3.0
-"""n_components over n_features up to which runs may be warm, and more than one of them pays."""
+"""n_components over n_features, from 1, up to which runs may be warm, and more than one of them pays."""
 ENOUGH = 0.9
 """Share of the wanted residual below which ρ comes down."""
 TINY = 1e-300
@@ -72,23 +73,33 @@ class Annealing:
         done = min(max(iteration - self.hold, 0) / self.fall, 1.0)
         return float(self.warmth * (COLD / self.warmth) ** done)
 
-    def __call__(self, iteration: int, rho: float, residuals: Sequence[float]) -> float:
-        """Return the ρ that follows; ``residuals`` are the primal ones of all iterations before this one.
+    def __call__(self, iteration: int, rho: float, primal: Sequence[float], dual: Sequence[float]) -> float:
+        """Return the ρ that follows, given the residuals of all iterations before this one.
+
+        After the fall the dual residual counts as well: it is the larger one in runs that creep.
 
         Examples
         --------
         >>> annealing = Annealing(30.0, 1.0, 0.05, hold=500, fall=500)
-        >>> [annealing(iteration, 10.0, [residual] * 30) for iteration, residual in ((45, 1.0), (50, 1.0), (50, 0.04))]
+        >>> [annealing(n, 10.0, [residual] * 30, [0.0] * 30) for n, residual in ((45, 1.0), (50, 1.0), (50, 0.04))]
         [10.0, 11.0, 9.3]
         """
-        if iteration % STEP or len(residuals) < 2 * STEP:
+        if iteration % STEP or len(primal) < 2 * STEP:
             return rho
-        excess = math.exp(sum(math.log(max(r, TINY)) for r in residuals[-STEP:]) / STEP) / self.wanted(iteration)
+        size = _recent(primal)
+        if iteration > self.hold + self.fall:
+            size = max(size, _recent(dual))
+        excess = size / self.wanted(iteration)
         if excess > 1:
             return rho * min(excess, MOST_RAISING)
         if iteration <= self.hold and excess < ENOUGH:
             return max(rho * LOWERING, self.least)
         return rho
+
+
+def _recent(residuals: Sequence[float]) -> float:
+    """Geometric mean of the last ones."""
+    return math.exp(sum(math.log(max(residual, TINY)) for residual in residuals[-STEP:]) / STEP)
 
 
 def annealings(
@@ -111,7 +122,9 @@ def annealings(
     max_iter : int
         Of every run, which must have fallen before; short ones are annealed faster.
     """
-    if ratio > MOST_RESTARTED:
+    if ratio < 1:
+        runs = [BRIEF] * (n_init or 1)
+    elif ratio > MOST_RESTARTED:
         runs = [GENTLE] * (n_init or 1)
     else:
         runs = [TRIAL] * trial + ([WILD, WARM] * 3 if scarce else [WARM, WILD, WARM])

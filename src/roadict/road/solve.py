@@ -118,7 +118,7 @@ def solve(
     reason: StopReason = "max_iter"
     for iteration in range(done + 1, max_iter + 1):
         rho = engine.rhos[0]
-        following = rho if annealing is None else annealing(iteration, rho, columns["primal"])
+        following = rho if annealing is None else annealing(iteration, rho, columns["primal"], columns["dual"])
         measures = engine.step(None if following == rho else following)
         row = vars(measures) | {
             "objective": measures.objective * unit,
