@@ -27,7 +27,29 @@ spec.loader.exec_module(tiny)
 
 
 def start(folder, jobs, number):
-    return subprocess.Popen([sys.executable, str(SCRIPT), str(folder), str(jobs), str(number)], stderr=subprocess.PIPE)
+    words = [sys.executable, str(SCRIPT), str(folder), str(jobs), str(number)]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + GUARD
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def alive(group):
+    """Processes of a group that still run, but for joblib's trackers, which clean up after them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, its_group = (path / "stat").read_text().rpartition(")")[2].split()[:3]
+            words = (path / "cmdline").read_text()
+        except OSError:
+            continue
+        if int(its_group) == group and state != "Z" and "resource_tracker" not in words:
+            found.append(words)
+    return found
 
 
 def finish(process):
@@ -47,11 +69,7 @@ def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path
     broken, whole = tmp_path / "broken", tmp_path / "whole"
     file = broken / "tiny.jsonl"
     process = start(broken, 1, KILLED_TRIALS)
-    deadline = time.monotonic() + GUARD
-    while not (file.exists() and file.read_bytes().count(b"\n") >= 3):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_for(lambda: file.exists() and file.read_bytes().count(b"\n") >= 3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     before = read_rows(file)
@@ -63,6 +81,17 @@ def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path
     run(pending(tiny.trials(KILLED_TRIALS), whole), whole, jobs=1)
     assert timeless(broken) == timeless(whole)
     assert read_rows(file)[: len(before)] == before, "finished rows were computed again"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_a_runner_that_is_killed(tmp_path):
+    process = start(tmp_path, 2, 1000)
+    wait_for(lambda: (tmp_path / "tiny.jsonl").exists() and (tmp_path / "tiny.jsonl").stat().st_size)
+    assert len(alive(process.pid)) >= 3
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    wait_for(lambda: not alive(process.pid))
 
 
 def test_half_a_line_is_cut_off_and_computed_again(tmp_path):

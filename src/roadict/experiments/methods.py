@@ -82,14 +82,15 @@ BLOTLESS = two_stage("blotless", "BLOTLESS")
 KSVD = two_stage("ksvd", "K-SVD")
 MOD = two_stage("mod", "MOD")
 SIMCO = two_stage("simco", "SimCO")
-SEQUENTIAL = sequential("sequential", "sequential ℓ1", 0.1)
+# Weights tuned on seeds from 90,000 on (docs/decisions/0010-experiments.md).
+SEQUENTIAL = sequential("sequential", "sequential ℓ1", 0.02)
 CONSISTENT = sequential("consistent-sequential", "consistent sequential", 0.1)
 ALTERNATING_LASSO = Method(
     "lasso",
     "alternating Lasso",
     "alternating",
     (("update", "mod"), ("coder", "lasso"), ("max_iter", ITERATIONS), ("tol", 0.0)),
-    alpha_share=0.1,
+    alpha_share=0.03,
 )
 SYNTHETIC = (ROAD_PAPER, ROAD_DEFAULTS, BLOTLESS, KSVD, MOD, SIMCO, ALTERNATING_LASSO, SEQUENTIAL, CONSISTENT)
 OPPONENTS = ("blotless", "ksvd", "mod")

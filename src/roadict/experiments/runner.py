@@ -2,6 +2,8 @@
 
 import os
 import platform
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -60,7 +62,7 @@ def run(
         for trial in trials:
             # Another run into the same folder may have got there first.
             if trial.key() not in files[trial.experiment].known():
-                yield joblib.delayed(execute)(trial, data)
+                yield joblib.delayed(_execute)(trial, data, os.getpid())
             elif finished is not None:
                 finished(trial)
 
@@ -69,6 +71,24 @@ def run(
         _keep(done, folder, files[done.trial.experiment])
         if finished is not None:
             finished(done.trial)
+
+
+def _execute(trial: Trial, data: Path | None, runner: int) -> Finished:
+    if os.getppid() == runner:  # a process that the runner started on this machine
+        _end_with(runner)
+    return execute(trial, data)
+
+
+@lru_cache(maxsize=1)
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent: a worker does not notice by itself that its runner was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _keep(done: Finished, folder: Path, file: RowFile) -> None:
