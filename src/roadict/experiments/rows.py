@@ -1,12 +1,13 @@
 """Rows in a file: one JSON line per finished trial, safe against kill, a full disk and other runs."""
 
 import contextlib
+import errno
 import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 Row = dict[str, Any]
 _LOCK_PAUSE = 0.02
@@ -47,6 +48,13 @@ def _parsed(path: Path, number: int, line: bytes) -> Row:
     return row
 
 
+def unwritable(path: Path, failure: OSError) -> OSError:
+    """Say in one line why a file cannot be written, and what to do."""
+    full = failure.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+    remedy = "free some space: the same command then goes on" if full else "choose another place with --out"
+    return OSError(f"{path} cannot be written ({failure.strerror}); {remedy}")
+
+
 class RowFile:
     """A file that rows are added to, by this run and perhaps others at the same time.
 
@@ -61,14 +69,14 @@ class RowFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen = 0
+        self._seen = self._lines = 0
         self._keys: set[str] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():
                 self._look()
         except OSError as failure:
-            self._refuse(failure)
+            raise unwritable(path, failure) from None
 
     def known(self) -> set[str]:
         """Keys of the rows, those of other runs included."""
@@ -86,7 +94,7 @@ class RowFile:
                     return False
                 self._write(line)
         except OSError as failure:
-            self._refuse(failure)
+            raise unwritable(self.path, failure) from None
         self._keys.add(row["key"])
         return True
 
@@ -95,7 +103,7 @@ class RowFile:
         try:
             try:
                 if os.write(descriptor, line) < len(line):
-                    raise OSError(28, "No space left on device")
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(descriptor)
             except OSError:
                 with contextlib.suppress(OSError):
@@ -110,15 +118,16 @@ class RowFile:
         with open(self.path, "a+b") as file:
             file.seek(0, os.SEEK_END)
             if file.tell() < self._seen:  # somebody has shortened the file
-                self._seen, self._keys = 0, set()
+                self._seen, self._lines, self._keys = 0, 0, set()
             file.seek(self._seen)
             text = file.read()
             whole = text[: text.rfind(b"\n") + 1]
             if len(whole) < len(text):
                 file.truncate(self._seen + len(whole))
-        for line in whole.splitlines():
+        for line in whole.split(b"\n")[:-1]:
+            self._lines += 1
             if line.strip():
-                self._keys.add(_parsed(self.path, 0, line)["key"])
+                self._keys.add(_parsed(self.path, self._lines, line)["key"])
         self._seen += len(whole)
 
     @contextlib.contextmanager
@@ -130,12 +139,6 @@ class RowFile:
             yield
         finally:
             os.close(descriptor)
-
-    def _refuse(self, failure: OSError) -> NoReturn:
-        full = failure.errno == 28
-        remedy = "free some space" if full else "choose another place with --out"
-        again = "; the same command then goes on where this one stopped" if full else ""
-        raise OSError(f"{self.path} cannot be written ({failure.strerror}); {remedy}{again}") from None
 
 
 def _lock(descriptor: int) -> None:

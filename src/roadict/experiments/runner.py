@@ -13,7 +13,7 @@ from typing import Any
 import joblib
 
 from roadict.experiments.plan import Trial
-from roadict.experiments.rows import Row, RowFile
+from roadict.experiments.rows import Row, RowFile, unwritable
 from roadict.experiments.trial import Finished, execute
 from roadict.model_io import atomic_write
 
@@ -94,9 +94,13 @@ def _end_with(parent: int) -> None:
 def _keep(done: Finished, folder: Path, file: RowFile) -> None:
     key = done.trial.key()
     if done.picture is not None:  # before its row, so that a row always has its picture
-        (folder / PICTURES).mkdir(exist_ok=True)
-        with atomic_write(folder / PICTURES / f"{key}.png") as target:
-            target.write(done.picture)
+        path = folder / PICTURES / f"{key}.png"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with atomic_write(path) as target:
+                target.write(done.picture)
+        except OSError as failure:
+            raise unwritable(path, failure) from None
     file.append(make_row(done))
 
 
