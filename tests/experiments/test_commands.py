@@ -134,7 +134,7 @@ def test_the_stand_in_is_said_plainly():
     bicubic = next(trial for trial in experiment.trials(2, "auto") if trial.method.name == "bicubic")
     found = execute(bicubic, None)
     assert 20 < found.result["psnr"] < 40
-    assert found.picture.startswith(b"\x89PNG")
+    assert found.pictures[""].startswith(b"\x89PNG")
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the paper's pictures are not here")

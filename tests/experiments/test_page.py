@@ -14,7 +14,7 @@ from roadict.experiments.page import make_page, told
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
-from roadict.experiments.trial import Finished, png
+from roadict.experiments.trial import Finished, atom_sheet, png
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SECONDS = {"wall": 2.0, "cpu": 1.0}
@@ -41,6 +41,7 @@ def results(tmp_path_factory):
             rows.append(row)
             if experiment.pictures:
                 (folder / PICTURES / f"{row['key']}.png").write_bytes(png(rng.random((120, 150))))
+                (folder / PICTURES / f"{row['key']}-atoms.png").write_bytes(png(atom_sheet(rng.random((64, 36)))))
     return folder, rows
 
 
@@ -107,6 +108,11 @@ def test_nothing_comes_from_elsewhere(page):
     assert not re.search(r"https?://|@import|url\(", page)
     assert "prefers-color-scheme: dark" in page
     assert 'name="viewport"' in page
+
+
+def test_pictures_and_atoms_are_in_the_page(page):
+    assert page.count('class="slider"') == 3  # two approaches to the digit, one to the zebra
+    assert page.count('alt="atoms of ') == 33  # the made-up bicubic has some, too
 
 
 def test_hovering_tells_values(page):

@@ -15,6 +15,7 @@ from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
 from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment
+from roadict.experiments.trial import ATOMS
 from roadict.experiments.verdicts import Verdict, verdicts
 
 TEMPLATE = "page.html"
@@ -41,12 +42,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """An enlarged picture: whole and in part, as data URIs."""
+    """An enlarged picture: whole and in part, and the atoms that made it, as data URIs ("": there are none)."""
 
     label: str
     psnr: float
     whole: str
     part: str
+    atoms: str
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,9 @@ def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Pat
         path = folder / PICTURES / f"{first[name]['key']}.png" if name in first else None
         if path is not None and path.is_file():
             raw = path.read_bytes()
-            shown.append(Shown(label, first[name]["result"]["psnr"], _uri(raw), _uri(_close_up(raw))))
+            sheet = path.with_name(f"{path.stem}{ATOMS}.png")
+            atoms = _uri(sheet.read_bytes()) if sheet.is_file() else ""
+            shown.append(Shown(label, first[name]["result"]["psnr"], _uri(raw), _uri(_close_up(raw)), atoms))
     return shown
 
 

@@ -93,12 +93,12 @@ def _end_with(parent: int) -> None:
 
 def _keep(done: Finished, folder: Path, file: RowFile) -> None:
     key = done.trial.key()
-    if done.picture is not None:  # before its row, so that a row always has its picture
-        path = folder / PICTURES / f"{key}.png"
+    for ending, picture in done.pictures.items():  # before their row, so that a row always has its pictures
+        path = folder / PICTURES / f"{key}{ending}.png"
         try:
             path.parent.mkdir(exist_ok=True)
             with atomic_write(path) as target:
-                target.write(done.picture)
+                target.write(picture)
         except OSError as failure:
             raise unwritable(path, failure) from None
     file.append(make_row(done))

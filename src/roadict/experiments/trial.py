@@ -1,10 +1,11 @@
 """Carry out one trial. The same trial gives the same numbers, whatever runs beside it."""
 
 import io
+import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
 from roadict.two_stage import starting_atoms
 
+ATOMS = "-atoms"
+"""Ending of the name of a picture of atoms."""
+SHEET = 8
+"""Rows and columns of such a picture."""
 START_KEY = 21
 DRAW_KEY = 22
 TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
@@ -32,26 +37,26 @@ TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
 
 @dataclass(frozen=True)
 class Finished:
-    """What a trial gave: numbers for the row, its times, and perhaps a picture (PNG)."""
+    """What a trial gave: numbers for the row, its times, and perhaps pictures (PNG) by the ending of their names."""
 
     trial: Trial
     result: dict[str, Any]
     seconds: dict[str, float]
-    picture: bytes | None = None
+    pictures: dict[str, bytes] = field(default_factory=dict)
 
 
 def execute(trial: Trial, data: Path | None) -> Finished:
     """Carry out a trial on one thread, as trials run beside each other."""
     clock, cpu = time.perf_counter(), time.process_time()
-    picture = None
+    pictures: dict[str, bytes] = {}
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", UserWarning)  # rows tell which runs have not converged
         if isinstance(trial.problem, PictureProblem):
-            result, picture = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
+            result, pictures = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
         else:
             result = _recover(trial.problem, trial)
     seconds = {"wall": round(time.perf_counter() - clock, 4), "cpu": round(time.process_time() - cpu, 4)}
-    return Finished(trial, result, seconds, picture)
+    return Finished(trial, result, seconds, pictures)
 
 
 def _recover(problem: PlantedProblem, trial: Trial) -> dict[str, Any]:
@@ -121,12 +126,12 @@ def _alpha(method: Method, data: NDArray[np.float64]) -> float | None:
     return method.alpha_share * float(np.sqrt(np.mean(np.sum(data**2, axis=1))))
 
 
-def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple[dict[str, Any], bytes]:
+def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple[dict[str, Any], dict[str, bytes]]:
     truth = material.test
     height, width = truth.shape
     small = resize(truth, (height // problem.scale, width // problem.scale))
     if trial.method.learner == "bicubic":
-        big = resize(small, truth.shape)
+        big, atoms = resize(small, truth.shape), {}
     else:
         training = material.training
         if material.draw is not None:
@@ -147,7 +152,26 @@ def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple
             **dict(trial.method.parameters),
         )
         big = model.fit(training).predict(small)
-    return {"psnr": psnr(big, truth)}, png(big)
+        atoms = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
+    return {"psnr": psnr(big, truth)}, {"": png(big)} | atoms
+
+
+def atom_sheet(atoms: NDArray[Any]) -> NDArray[Any]:
+    """Square atoms side by side in a picture of 0 to 1, the largest first; each on its own scale, grey is zero.
+
+    Examples
+    --------
+    >>> atom_sheet(np.eye(4)).shape
+    (6, 6)
+    """
+    side = math.isqrt(atoms.shape[1])
+    columns = min(SHEET, math.isqrt(len(atoms)))
+    chosen = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
+    sheet = np.ones((columns, columns, side + 1, side + 1))
+    for place, atom in enumerate(atoms[chosen]):
+        largest = np.abs(atom).max() or 1.0
+        sheet[place // columns, place % columns, :side, :side] = 0.5 + atom.reshape(side, side) / (2 * largest)
+    return sheet.swapaxes(1, 2).reshape(columns * (side + 1), -1)
 
 
 def png(picture: NDArray[Any]) -> bytes:
