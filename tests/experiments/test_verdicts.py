@@ -118,6 +118,24 @@ def test_tables_compare_with_one_coder_and_tell_random_patches(scores, expected)
     assert "bicubic 40.00 dB" in verdict.numbers
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (1, "ROAD minus K-SVD +1.00 dB in one trial"),
+        (4, "ROAD minus K-SVD +2.50 dB ± 0.65 (standard error of 4 trials)"),
+    ],
+)
+def test_tables_tell_how_sure_the_lead_is(number, words):
+    def result(trial, index):
+        # The level of a seed is common to all methods and must not count as spread.
+        lead = trial.seed % 4 + 1 if trial.method.name.startswith("road") else 0
+        worse = 0 if trial.method.name.startswith("ksvd") else 5
+        return {"psnr": 10.0 * (trial.seed % 4) + 20 + lead - (0 if lead else worse)}
+
+    (verdict,) = verdicts(made_up("zebra", result, number))
+    assert words in verdict.numbers
+
+
 def test_rows_without_opponents_give_no_verdict():
     rows = [
         row

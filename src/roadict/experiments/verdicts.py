@@ -206,9 +206,26 @@ def judge_table(rows: list[Row]) -> list[Verdict]:
         for yardstick, words in (("bicubic", "bicubic"), ("random-lasso", "random patches")):
             if yardstick in scores:
                 text += f"; {words} {scores[yardstick]:.2f} dB"
+        second = next(method for method in ranked if method != "road")
+        text += f"; {_lead(rows, panel, second)}"
         outcome: Outcome = "reproduced" if tuple(ranked) == order else "partly" if best else "not reproduced"
         found.append(Verdict(name, claim, outcome, text))
     return found
+
+
+def _lead(rows: list[Row], panel: str, other: str) -> str:
+    """Say by how much ROAD leads another method on the same trials, and how sure that is."""
+    scores: dict[str, dict[int, float]] = {"road-lasso": {}, f"{other}-lasso": {}}
+    for row in rows:
+        settings = row["settings"]
+        if settings["panel"] == panel and settings["method"]["name"] in scores:
+            scores[settings["method"]["name"]][settings["seed"]] = row["result"]["psnr"]
+    ours, theirs = scores.values()
+    gains = np.array([ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())])
+    text = f"ROAD minus {NAMES[other]} {gains.mean():+.2f} dB"
+    if len(gains) < 2:
+        return f"{text} in one trial, which proves little"
+    return f"{text} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f} (standard error of {len(gains)} trials)"
 
 
 JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
