@@ -1,4 +1,4 @@
-"""The command line: learn, encode, show, demo; the commands for pictures are in ``cli_pictures``."""
+"""The command line: learn, encode, show, demo; others are in ``cli_pictures`` and ``cli_experiments``."""
 
 import sys
 import time
@@ -9,8 +9,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from roadict import __version__, cli_pictures
-from roadict.console import check_output, number_or_word, progress_bar, showing_warnings
+from roadict import __version__, cli_experiments, cli_pictures
+from roadict.console import WorkStoppedError, check_output, number_or_word, progress_bar, showing_warnings
 
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
@@ -32,6 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 cli_pictures.add_commands(app)
+cli_experiments.add_commands(app)
 
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
@@ -48,6 +49,9 @@ def main() -> None:
         if stop.code == INTERRUPTED:  # Typer has caught Ctrl-C
             _complain("interrupted; nothing was written")
         raise
+    except WorkStoppedError as stop:
+        _complain(str(stop))
+        sys.exit(INTERRUPTED)
     except (ValueError, OSError, ImportError) as error:
         _complain(_one_line(error))
         sys.exit(BAD_INPUT)

@@ -10,18 +10,27 @@ from pathlib import Path
 import typer
 
 
+class WorkStoppedError(Exception):
+    """Ctrl-C in a command that keeps what it has done; says what, and how to go on."""
+
+
 @contextmanager
-def progress_bar(quiet: bool, verb: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show progress on standard error: a bar on a terminal, else a plain line every two seconds."""
+def progress_bar(
+    quiet: bool, verb: str, left: Callable[[int, int], str] | None = None
+) -> Iterator[Callable[[int, int, str], None]]:
+    """Show progress on standard error: a bar on a terminal, else a plain line every two seconds.
+
+    The time left is by the number of steps, unless ``left``, called with steps done and in all, knows better.
+    """
     from roadict.progress import PlainProgress, bar_on_terminal
 
     if quiet:
         yield lambda done, total, text: None
     elif sys.stderr.isatty():
-        with bar_on_terminal(verb) as advance:
+        with bar_on_terminal(verb, left) as advance:
             yield advance
     else:
-        yield PlainProgress(verb)
+        yield PlainProgress(verb, left)
 
 
 @contextmanager

@@ -96,10 +96,10 @@ class TimeLeft:
 class PlainProgress:
     """Steps done, the rate and the time left as plain lines on standard error, one every few seconds."""
 
-    def __init__(self, verb: str) -> None:
+    def __init__(self, verb: str, left: Callable[[int, int], str] | None = None) -> None:
         self._verb = verb
         self._last = time.perf_counter()
-        self._left = TimeLeft()
+        self._left = left or TimeLeft()
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Write a line, if it is time to."""
@@ -111,17 +111,19 @@ class PlainProgress:
 
 
 @contextmanager
-def bar_on_terminal(verb: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar with the rate and the time left on standard error, a terminal."""
+def bar_on_terminal(
+    verb: str, left: Callable[[int, int], str] | None = None
+) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a bar with the rate and the time left on standard error, a terminal; ``left`` says them in its own way."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
     columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
-        left = TimeLeft()
+        say = left or TimeLeft()
 
         def advance(done: int, total: int, text: str) -> None:
-            bar.update(task, completed=done, total=total, text=f"{left(done, total)}  {text}")
+            bar.update(task, completed=done, total=total, text=f"{say(done, total)}  {text}")
 
         yield advance

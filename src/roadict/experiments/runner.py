@@ -1,0 +1,144 @@
+"""Carry out trials, several at a time, and keep a row of each as soon as it is done."""
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from roadict.experiments.plan import Trial
+from roadict.experiments.rows import Row, RowFile, unwritable
+from roadict.experiments.trial import Finished, execute
+from roadict.model_io import atomic_write
+
+PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
+PICTURES = "pictures"
+"""Folder of the enlarged pictures, each named by the key of its row."""
+
+
+def pending(trials: Iterable[Trial], folder: Path) -> list[Trial]:
+    """Return the trials that have no row yet; half a row that a kill left behind is cut off."""
+    files: dict[str, set[str]] = {}
+    left = []
+    for trial in trials:
+        if trial.experiment not in files:
+            files[trial.experiment] = RowFile(_path(folder, trial.experiment)).known()
+        if trial.key() not in files[trial.experiment]:
+            left.append(trial)
+    return left
+
+
+def run(
+    trials: list[Trial],
+    folder: Path,
+    *,
+    jobs: int,
+    data: Path | None = None,
+    finished: Callable[[Trial], None] | None = None,
+) -> None:
+    """Carry out trials and append their rows.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Without rows yet, as ``pending`` gives them.
+    folder : Path
+    jobs : int
+        Trials at a time; the rows do not depend on it.
+    data : Path or None
+        Folder of the paper's pictures.
+    finished : callable, default=None
+        Called with every trial that is done.
+    """
+    files = {name: RowFile(_path(folder, name)) for name in {trial.experiment for trial in trials}}
+
+    def work() -> Iterator[Any]:
+        for trial in trials:
+            # Another run into the same folder may have got there first.
+            if trial.key() not in files[trial.experiment].known():
+                yield joblib.delayed(_execute)(trial, data, os.getpid())
+            elif finished is not None:
+                finished(trial)
+
+    # Dispatched one by one and written by this process, so that a backend of other machines needs no common disk.
+    for done in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work()):
+        _keep(done, folder, files[done.trial.experiment])
+        if finished is not None:
+            finished(done.trial)
+
+
+def _execute(trial: Trial, data: Path | None, runner: int) -> Finished:
+    if os.getppid() == runner:  # a process that the runner started on this machine
+        _end_with(runner)
+    return execute(trial, data)
+
+
+@lru_cache(maxsize=1)
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent: a worker does not notice by itself that its runner was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _keep(done: Finished, folder: Path, file: RowFile) -> None:
+    key = done.trial.key()
+    for ending, picture in done.pictures.items():  # before their row, so that a row always has its pictures
+        path = folder / PICTURES / f"{key}{ending}.png"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with atomic_write(path) as target:
+                target.write(picture)
+        except OSError as failure:
+            raise unwritable(path, failure) from None
+    file.append(make_row(done))
+
+
+def make_row(done: Finished) -> Row:
+    """Everything that is known of a trial; only ``seconds`` differs from run to run on one machine."""
+    return {
+        "key": done.trial.key(),
+        "settings": done.trial.settings(),
+        "result": done.result,
+        "seconds": done.seconds,
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that compute."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@lru_cache(maxsize=1)
+def machine() -> str:
+    """The machine in a few words."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {model}"
+
+
+def _path(folder: Path, experiment: str) -> Path:
+    return folder / f"{experiment}.jsonl"

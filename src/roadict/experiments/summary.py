@@ -1,0 +1,82 @@
+"""Rows in order: by panel, method and number of samples."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from roadict.experiments.rows import Row
+
+Values = dict[str, dict[float, list[float]]]
+"""Method, number of samples (or iterations), one value per trial."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a point of a curve stands for: mean, quartiles and number of trials."""
+
+    mean: float
+    low: float
+    high: float
+    number: int
+
+
+def of_experiment(rows: Iterable[Row], name: str) -> list[Row]:
+    """The rows of one experiment."""
+    return [row for row in rows if row["settings"]["experiment"] == name]
+
+
+def by_samples(rows: Iterable[Row], panel: str, measure: str = "error") -> Values:
+    """Errors of a panel against the number of samples."""
+    values: Values = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        settings = row["settings"]
+        if settings["panel"] == panel:
+            values[settings["method"]["name"]][settings["problem"]["n_samples"]].append(row["result"][measure])
+    return {method: dict(sorted(points.items())) for method, points in values.items()}
+
+
+def by_iteration(rows: Iterable[Row], panel: str) -> Values:
+    """Errors of a panel along the iterations.
+
+    A run that ended keeps its last error, so that every mean is over the same trials.
+    """
+    traces = defaultdict(list)
+    for row in rows:
+        if row["settings"]["panel"] == panel:
+            traces[row["settings"]["method"]["name"]].append(row["result"]["trace"])
+    values: Values = {}
+    for method, found in traces.items():
+        grid = sorted({iteration for trace in found for iteration, _ in trace})
+        values[method] = {
+            at: [next((error for i, error in reversed(trace) if i <= at), trace[0][1]) for trace in found]
+            for at in grid
+        }
+    return values
+
+
+def by_method(rows: Iterable[Row], panel: str, measure: str = "psnr") -> dict[str, list[float]]:
+    """Values of a panel of a table."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["settings"]["panel"] == panel:
+            values[row["settings"]["method"]["name"]].append(row["result"][measure])
+    return dict(values)
+
+
+def spread(values: list[float]) -> Spread:
+    """Sum up the trials of a point.
+
+    Examples
+    --------
+    >>> spread([1.0, 2.0, 3.0])
+    Spread(mean=2.0, low=1.5, high=2.5, number=3)
+    """
+    low, high = np.quantile(values, [0.25, 0.75])
+    return Spread(float(np.mean(values)), float(low), float(high), len(values))
+
+
+def means(values: dict[float, list[float]]) -> dict[float, float]:
+    """The mean of every point."""
+    return {at: float(np.mean(trials)) for at, trials in values.items()}

@@ -1,0 +1,183 @@
+"""Carry out one trial. The same trial gives the same numbers, whatever runs beside it."""
+
+import io
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from roadict.estimators import ROAD, AlternatingDictionaryLearning
+from roadict.experiments.material import Material, load
+from roadict.experiments.methods import Method
+from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
+from roadict.metrics import dictionary_error, psnr
+from roadict.pictures import SuperResolution
+from roadict.pictures.resize import resize
+from roadict.road.solve import Snapshot
+from roadict.seeds import streams
+from roadict.synthetic import Planted, planted
+from roadict.two_stage import starting_atoms
+
+ATOMS = "-atoms"
+"""Ending of the name of a picture of atoms."""
+SHEET = 8
+"""Rows and columns of such a picture."""
+START_KEY = 21
+DRAW_KEY = 22
+TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
+"""Iterations after which the error is kept, evenly on a log scale up to 10,000."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a trial gave: numbers for the row, its times, and perhaps pictures (PNG) by the ending of their names."""
+
+    trial: Trial
+    result: dict[str, Any]
+    seconds: dict[str, float]
+    pictures: dict[str, bytes] = field(default_factory=dict)
+
+
+def execute(trial: Trial, data: Path | None) -> Finished:
+    """Carry out a trial on one thread, as trials run beside each other."""
+    clock, cpu = time.perf_counter(), time.process_time()
+    pictures: dict[str, bytes] = {}
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
+        warnings.simplefilter("ignore", UserWarning)  # rows tell which runs have not converged
+        if isinstance(trial.problem, PictureProblem):
+            result, pictures = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
+        else:
+            result = _recover(trial.problem, trial)
+    seconds = {"wall": round(time.perf_counter() - clock, 4), "cpu": round(time.process_time() - cpu, 4)}
+    return Finished(trial, result, seconds, pictures)
+
+
+def _recover(problem: PlantedProblem, trial: Trial) -> dict[str, Any]:
+    truth = planted(
+        problem.n_samples,
+        problem.n_features,
+        problem.n_components,
+        sparsity=problem.sparsity,
+        probability=problem.probability,
+        snr_db=problem.snr_db,
+        random_state=trial.seed,
+    )
+    trace: list[tuple[int, float]] = []
+    model = _learner(problem, trial, truth, _tracer(truth, trace) if problem.trace else None)
+    model.fit(truth.data)
+    return {
+        "error": dictionary_error(model.components_, truth.dictionary),
+        "error_greedy": dictionary_error(model.components_, truth.dictionary, "greedy"),
+        "data_error": float(model.error_),
+        "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
+        "iterations": int(model.n_iter_),
+        "stop_reason": model.stop_reason_,
+    } | ({"trace": trace} if problem.trace else {})
+
+
+def _tracer(truth: Planted, trace: list[tuple[int, float]]) -> Callable[[Snapshot], None]:
+    count = 0
+
+    def callback(snapshot: Snapshot) -> None:
+        nonlocal count
+        count += 1  # over all starts: the work so far, where there are several
+        if count in TRACED or snapshot.iteration == snapshot.max_iter:
+            trace.append((count, dictionary_error(snapshot.dictionary, truth.dictionary)))
+
+    return callback
+
+
+def _learner(
+    problem: PlantedProblem, trial: Trial, truth: Planted, callback: Callable[[Snapshot], None] | None
+) -> ROAD | AlternatingDictionaryLearning:
+    method = trial.method
+    # The keys of data and start differ, so that no start is the truth.
+    (rng,) = streams(trial.seed, START_KEY, 1)
+    start = None if method.own_start else starting_atoms(truth.data, problem.n_components, rng)
+    shared: dict[str, Any] = {"dict_init": start, "callback": callback, "random_state": trial.seed, "n_jobs": 1}
+    parameters = dict(method.parameters) | shared
+    if method.learner == "road":
+        if method.true_noise and problem.snr_db is not None:
+            parameters["epsilon"] = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data))
+        return ROAD(problem.n_components, engine=trial.engine, **parameters)
+    return AlternatingDictionaryLearning(
+        problem.n_components,
+        n_nonzero_coefs=_coefficients(problem) if method.true_sparsity else None,
+        alpha=_alpha(method, truth.data),
+        **parameters,
+    )
+
+
+def _coefficients(problem: PlantedProblem) -> int:
+    """The true number of coefficients, or the mean."""
+    return problem.sparsity or round((problem.probability or 0.0) * problem.n_components)
+
+
+def _alpha(method: Method, data: NDArray[np.float64]) -> float | None:
+    if method.alpha_share is None:
+        return None
+    return method.alpha_share * float(np.sqrt(np.mean(np.sum(data**2, axis=1))))
+
+
+def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple[dict[str, Any], dict[str, bytes]]:
+    truth = material.test
+    height, width = truth.shape
+    small = resize(truth, (height // problem.scale, width // problem.scale))
+    if trial.method.learner == "bicubic":
+        big, atoms = resize(small, truth.shape), {}
+    else:
+        training = material.training
+        if material.draw is not None:
+            (rng,) = streams(trial.seed, DRAW_KEY, 1)
+            training = tuple(training[i] for i in rng.choice(len(training), material.draw, replace=False))
+        grid: dict[str, Any] = (
+            {"features": "pixels", "patch_size": 6, "stride": 4} if problem.picture == "digit" else {}
+        )
+        model = SuperResolution(
+            problem.scale,
+            approach=problem.approach,
+            n_components=problem.n_components,
+            max_iter=problem.max_iter,
+            max_samples=20_000,
+            random_state=trial.seed,
+            n_jobs=1,
+            **grid,
+            **dict(trial.method.parameters),
+        )
+        big = model.fit(training).predict(small)
+        atoms = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
+    return {"psnr": psnr(big, truth)}, {"": png(big)} | atoms
+
+
+def atom_sheet(atoms: NDArray[Any]) -> NDArray[Any]:
+    """Square atoms side by side in a picture of 0 to 1, the largest first; each on its own scale, grey is zero.
+
+    Examples
+    --------
+    >>> atom_sheet(np.eye(4)).shape
+    (6, 6)
+    """
+    side = math.isqrt(atoms.shape[1])
+    columns = min(SHEET, math.isqrt(len(atoms)))
+    chosen = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
+    sheet = np.ones((columns, columns, side + 1, side + 1))
+    for place, atom in enumerate(atoms[chosen]):
+        largest = np.abs(atom).max() or 1.0
+        sheet[place // columns, place % columns, :side, :side] = 0.5 + atom.reshape(side, side) / (2 * largest)
+    return sheet.swapaxes(1, 2).reshape(columns * (side + 1), -1)
+
+
+def png(picture: NDArray[Any]) -> bytes:
+    """A grey picture of 0 to 1 as the bytes of a PNG file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)).save(file, "png", optimize=True)
+    return file.getvalue()

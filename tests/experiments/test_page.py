@@ -1,0 +1,185 @@
+"""The page holds the numbers of the rows, and nothing from elsewhere."""
+
+import html.parser
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from roadict.experiments.figures import line_plot
+from roadict.experiments.page import make_page, told
+from roadict.experiments.registry import EXPERIMENTS
+from roadict.experiments.rows import RowFile
+from roadict.experiments.runner import PICTURES, make_row
+from roadict.experiments.trial import Finished, atom_sheet, png
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SECONDS = {"wall": 2.0, "cpu": 1.0}
+
+
+def result_of(trial, rng):
+    if trial.method.learner in ("picture", "bicubic"):
+        return {"psnr": float(20 + rng.random())}
+    value = float(rng.random() / 10)
+    result = {"error": value, "error_greedy": value + 0.01}
+    return result | ({"trace": [[1, 0.5], [100, value]]} if trial.problem.trace else {})
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder of made-up rows with pictures."""
+    folder = tmp_path_factory.mktemp("results")
+    (folder / PICTURES).mkdir()
+    rng = np.random.default_rng(0)
+    rows = []
+    for experiment in EXPERIMENTS.values():
+        for trial in experiment.trials(2, "auto"):
+            row = make_row(Finished(trial, result_of(trial, rng), SECONDS))
+            rows.append(row)
+            if experiment.pictures:
+                (folder / PICTURES / f"{row['key']}.png").write_bytes(png(rng.random((120, 150))))
+                (folder / PICTURES / f"{row['key']}-atoms.png").write_bytes(png(atom_sheet(rng.random((64, 36)))))
+    return folder, rows
+
+
+@pytest.fixture(scope="module")
+def page(results):
+    folder, rows = results
+    return make_page(rows, folder)
+
+
+class Cells(html.parser.HTMLParser):
+    """Full values of table cells by section, in order; tags that were opened; addresses."""
+
+    def __init__(self):
+        super().__init__()
+        self.section, self.values, self.addresses = "", {}, []
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "section":
+            self.section = attrs["id"]
+        if "data-value" in attrs:
+            self.values.setdefault(self.section, []).append(float(attrs["data-value"]))
+        self.addresses += [attrs[name] for name in ("src", "href") if name in attrs]
+
+
+def parsed(page):
+    cells = Cells()
+    cells.feed(page)
+    return cells
+
+
+def test_tables_hold_the_means_of_the_rows(results, page):
+    _, rows = results
+    found = parsed(page).values
+    assert set(found) == set(EXPERIMENTS)
+    for name, experiment in EXPERIMENTS.items():
+        own = [row for row in rows if row["settings"]["experiment"] == name]
+        measures = ["psnr"] if experiment.pictures else ["error", "error_greedy"]
+        groups = {}
+        for row in own:
+            settings = row["settings"]
+            place = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
+            for measure in measures:
+                groups.setdefault((*place, measure), []).append(row["result"][measure])
+        expected = sorted(np.mean(values) for values in groups.values())
+        np.testing.assert_allclose(sorted(found[name]), expected, rtol=1e-12)
+
+
+def test_it_tells_claims_verdicts_commands_versions_and_machine(results, page):
+    folder, rows = results
+    for experiment in EXPERIMENTS.values():
+        assert f"roadict reproduce {experiment.name} --trials 2 --out {folder}" in page
+        assert experiment.paper in page
+    text = re.sub(r"&#39;", "'", re.sub(r"&gt;", ">", page))
+    for verdict in told(rows):
+        assert verdict.numbers in text
+        assert verdict.claim in text
+    assert f"numpy {np.__version__}" in page
+    assert rows[0]["machine"] in text
+
+
+def test_nothing_comes_from_elsewhere(page):
+    assert all(address.startswith(("data:", "#")) for address in parsed(page).addresses)
+    assert not re.search(r"https?://|@import|url\(", page)
+    assert "prefers-color-scheme: dark" in page
+    assert 'name="viewport"' in page
+
+
+def test_pictures_and_atoms_are_in_the_page(page):
+    assert page.count('class="slider"') == 3  # two approaches to the digit, one to the zebra
+    assert page.count('alt="atoms of ') == 33  # the made-up bicubic has some, too
+
+
+def test_hovering_tells_values(page):
+    assert page.count('data-tip="') > 100
+    assert re.search(r'data-tip="ROAD, ρ = 10: [\d.e-]+ at samples 100 \(quartiles .*?, 2 trials\)"', page)
+
+
+def test_zero_error_has_a_place_on_the_log_scale():
+    from roadict.experiments.figures import curves
+
+    drawn = line_plot(curves({"a": {100: [0.0, 0.0], 200: [0.0]}}, {"a": "A & B"}), "samples")
+    assert "nan" not in drawn
+    assert "A &amp; B: 0 at samples 100" in drawn
+
+
+def test_rows_of_other_settings_and_missing_pictures_are_left_out(results, tmp_path):
+    _, rows = results
+    other = {**rows[0], "key": "x", "settings": {**rows[0]["settings"], "roadict": "0.0.0"}}
+    engine = {**rows[0], "key": "y", "settings": {**rows[0]["settings"], "engine": "reference"}}
+    page = make_page([*rows, other, engine], tmp_path)  # a folder without pictures
+    assert "2 rows of other settings" in page
+    assert "data:image/png" not in page
+    assert parsed(page).values == parsed(make_page(rows, tmp_path)).values
+    with pytest.raises(ValueError, match="no rows of the present settings"):
+        make_page([other], tmp_path)
+
+
+def test_a_part_of_one_experiment_is_enough(results, tmp_path):
+    _, rows = results
+    page = make_page([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], tmp_path)
+    assert "no rows" in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_it_loads_in_a_browser(results, page, tmp_path):
+    """No errors and no requests; the slider moves and the tip shows: told by a script at the end of the page."""
+    target = tmp_path / "report.html"
+    script = """<script>
+    const range = document.querySelector('.compare input');
+    range.value = 20; range.dispatchEvent(new Event('input'));
+    document.querySelector('[data-tip]').dispatchEvent(new Event('pointerenter'));
+    document.title = ['cut', getComputedStyle(document.querySelector('.slider')).getPropertyValue('--cut').trim(),
+      document.getElementById('tip').style.display, performance.getEntriesByType('resource')
+      .filter(entry => !entry.name.startsWith('data:')).length, window.failed || 0].join(' ');
+    </script></body>"""
+    watched = page.replace("<head>", "<head><script>addEventListener('error', () => { window.failed = 1; });</script>")
+    target.write_text(watched.replace("</body>", script))
+    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}")
+    done = subprocess.run(
+        [CHROMIUM, *options, "--virtual-time-budget=5000", "--dump-dom", target.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    assert "<title>cut 20% block 0 0</title>" in done.stdout, done.stderr
+
+
+def test_rows_from_a_file_give_the_same_page(results, page, tmp_path):
+    from roadict.experiments.rows import read_folder
+
+    folder, rows = results
+    files = {name: RowFile(folder / f"{name}.jsonl") for name in EXPERIMENTS}
+    for row in rows:
+        files[row["settings"]["experiment"]].append(row)
+    again = make_page(read_folder(folder), folder)
+    assert parsed(again).values.keys() == parsed(page).values.keys()
+    for name, values in parsed(again).values.items():
+        np.testing.assert_allclose(values, parsed(page).values[name], rtol=1e-12)

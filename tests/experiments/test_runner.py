@@ -1,0 +1,192 @@
+"""Rows survive kills, other runs and full disks, and do not depend on how they were computed."""
+
+import dataclasses
+import errno
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roadict.experiments import rows as rows_module
+from roadict.experiments.rows import RowFile, read_folder, read_rows
+from roadict.experiments.runner import pending, run
+from roadict.experiments.trial import _learner
+from roadict.metrics import dictionary_error
+from roadict.synthetic import planted
+
+SCRIPT = Path(__file__).with_name("tiny.py")
+GUARD = 120  # seconds after which a process that hangs is given up
+KILLED_TRIALS = 10
+
+spec = importlib.util.spec_from_file_location("tiny", SCRIPT)
+tiny = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tiny)
+
+
+def start(folder, jobs, number):
+    words = [sys.executable, str(SCRIPT), str(folder), str(jobs), str(number)]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + GUARD
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def alive(group):
+    """Processes of a group that still run, but for joblib's trackers, which clean up after them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, its_group = (path / "stat").read_text().rpartition(")")[2].split()[:3]
+            words = (path / "cmdline").read_text()
+        except OSError:
+            continue
+        if int(its_group) == group and state != "Z" and "resource_tracker" not in words:
+            found.append(words)
+    return found
+
+
+def finish(process):
+    _, err = process.communicate(timeout=GUARD)
+    assert process.returncode == 0, err.decode()
+
+
+def timeless(folder):
+    """The lines but for their times, in order of keys."""
+    rows = read_rows(folder / "tiny.jsonl")
+    for row in rows:
+        del row["seconds"]
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path):
+    broken, whole = tmp_path / "broken", tmp_path / "whole"
+    file = broken / "tiny.jsonl"
+    process = start(broken, 1, KILLED_TRIALS)
+    wait_for(lambda: file.exists() and file.read_bytes().count(b"\n") >= 3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    before = read_rows(file)
+    assert 3 <= len(before) < len(tiny.trials(KILLED_TRIALS))
+
+    with file.open("ab") as end:  # what a kill within a write leaves behind
+        end.write(b'{"key": "half')
+    finish(start(broken, 1, KILLED_TRIALS))
+    run(pending(tiny.trials(KILLED_TRIALS), whole), whole, jobs=1)
+    assert timeless(broken) == timeless(whole)
+    assert read_rows(file)[: len(before)] == before, "finished rows were computed again"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_a_runner_that_is_killed(tmp_path):
+    process = start(tmp_path, 2, 1000)
+    wait_for(lambda: (tmp_path / "tiny.jsonl").exists() and (tmp_path / "tiny.jsonl").stat().st_size)
+    assert len(alive(process.pid)) >= 3
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    wait_for(lambda: not alive(process.pid))
+
+
+def test_half_a_line_is_cut_off_and_computed_again(tmp_path):
+    trials = tiny.trials(1)
+    run(trials, tmp_path, jobs=1)
+    file = tmp_path / "tiny.jsonl"
+    expected, text = timeless(tmp_path), file.read_bytes()
+    file.write_bytes(text[:-20])
+    assert len(read_rows(file)) == len(trials) - 1
+    (left,) = pending(trials, tmp_path)
+    assert left == trials[-1]
+    assert file.read_bytes() == text[: text[:-20].rfind(b"\n") + 1]
+    run([left], tmp_path, jobs=1)
+    assert timeless(tmp_path) == expected
+
+
+def test_two_runs_into_one_folder(tmp_path):
+    together, alone = tmp_path / "together", tmp_path / "alone"
+    for process in [start(together, 1, 6) for _ in range(2)]:
+        finish(process)
+    run(tiny.trials(6), alone, jobs=1)
+    assert timeless(together) == timeless(alone)
+
+
+def test_rows_do_not_depend_on_jobs(tmp_path):
+    for jobs in (1, 2):
+        run(tiny.trials(2), tmp_path / str(jobs), jobs=jobs)
+    assert timeless(tmp_path / "1") == timeless(tmp_path / "2")
+
+
+def test_a_changed_setting_is_a_new_row():
+    trial = tiny.trials(1)[0]
+    others = [
+        dataclasses.replace(trial, seed=1),
+        dataclasses.replace(trial, engine="reference"),
+        dataclasses.replace(trial, problem=dataclasses.replace(trial.problem, n_samples=41)),
+        dataclasses.replace(trial, method=dataclasses.replace(trial.method, parameters=(("rho", 11.0),))),
+    ]
+    assert len({other.key() for other in (trial, *others)}) == 5
+    assert trial.key() == tiny.trials(1)[0].key()
+
+
+def test_methods_share_a_start_that_is_not_the_truth():
+    trials = tiny.trials(2)
+    for seed in {trial.seed for trial in trials}:
+        own = [trial for trial in trials if trial.seed == seed and trial.problem.n_samples == 60]
+        truth = planted(60, 6, 8, sparsity=2, random_state=seed)
+        starts = [_learner(trial.problem, trial, truth, None).dict_init for trial in own]
+        assert len(starts) == 3
+        assert all(np.array_equal(start, starts[0]) for start in starts)
+        assert dictionary_error(starts[0], truth.dictionary) > 0.05
+
+
+def test_rows_tell_how_runs_went(tmp_path):
+    run(tiny.trials(2), tmp_path, jobs=1)
+    rows = read_folder(tmp_path)
+    assert {row["result"]["stop_reason"] for row in rows} == {"max_iter"}
+    assert {row["result"]["iterations"] for row in rows} == {300}
+    assert len({row["result"]["error"] for row in rows}) > 6
+    assert all(row["result"]["error"] <= row["result"]["error_greedy"] + 1e-12 for row in rows)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs permissions as Unix has them")
+def test_an_unwritable_folder_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"cannot be written .*--out"):
+        RowFile(tmp_path / "file" / "tiny.jsonl")
+
+
+def test_a_full_disk_leaves_whole_rows(tmp_path, monkeypatch):
+    file = RowFile(tmp_path / "tiny.jsonl")
+    file.append({"key": "a"})
+    write = os.write
+
+    def half(descriptor, line):
+        write(descriptor, line[: len(line) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(rows_module.os, "write", half)
+    with pytest.raises(OSError, match=r"No space left on device.*free some space"):
+        file.append({"key": "b"})
+    monkeypatch.undo()
+    assert file.path.read_text() == '{"key": "a"}\n'
+    assert file.append({"key": "b"})
+    assert not file.append({"key": "b"})
+    assert [row["key"] for row in read_rows(file.path)] == ["a", "b"]
+
+
+def test_a_line_of_something_else_is_told(tmp_path):
+    (tmp_path / "tiny.jsonl").write_text('{"key": "a"}\nnonsense\n')
+    with pytest.raises(ValueError, match="line 2"):
+        read_folder(tmp_path)
+    with pytest.raises(ValueError, match="line 2"):
+        RowFile(tmp_path / "tiny.jsonl")

@@ -1,0 +1,147 @@
+"""Verdicts on rows that were made up, so that the right answer is known."""
+
+import pytest
+
+from roadict.experiments.registry import EXPERIMENTS
+from roadict.experiments.verdicts import verdicts
+
+
+def made_up(name, result_of, number=4):
+    """Rows of an experiment whose results are a function of the trial."""
+    return [
+        {"key": trial.key(), "settings": trial.settings(), "result": result_of(trial, index)}
+        for index, trial in enumerate(EXPERIMENTS[name].trials(number, "auto"))
+    ]
+
+
+def error(value):
+    return {"error": value, "error_greedy": value}
+
+
+def by_method(table, default):
+    return lambda trial, index: error(table.get(trial.method.name, default))
+
+
+def outcomes(rows):
+    return [verdict.outcome for verdict in verdicts(rows)]
+
+
+@pytest.mark.parametrize(
+    ("exact", "inexact", "expected"),
+    [
+        (1e-4, 9e-3, ["reproduced", "reproduced"]),
+        (0.2, 0.2, ["not reproduced", "not reproduced"]),
+        (1e-4, 1e-4, ["reproduced", "not reproduced"]),
+    ],
+)
+def test_solvers(exact, inexact, expected):
+    table = {"road-paper": exact, "iadmm-three": inexact, "iadmm-one": inexact}
+    assert outcomes(made_up("solvers", by_method(table, 0.5))) == expected
+
+
+def test_solvers_where_some_trials_fail():
+    def result(trial, index):
+        failed = trial.method.name == "road-paper" and trial.seed % 4 == 0
+        return error(0.1 if failed else 1e-5)
+
+    first = verdicts(made_up("solvers", result))[0]
+    assert first.outcome == "partly"
+    assert "75% of 4 trials below 0.01" in first.numbers
+    assert "mean error 0.025, median 1e-05" in first.numbers
+
+
+def test_solvers_with_too_few_samples_only():
+    rows = [row for row in made_up("solvers", by_method({}, 0.0)) if row["settings"]["problem"]["n_samples"] < 300]
+    assert outcomes(rows) == ["no rows", "no rows"]
+
+
+@pytest.mark.parametrize(
+    ("road", "floor", "expected"),
+    [(1e-5, 0.02, "reproduced"), (1e-5, 1e-5, "not reproduced"), (5e-3, 0.02, "partly"), (0.1, 0.02, "not reproduced")],
+)
+def test_noise_free_for_every_size(road, floor, expected):
+    found = outcomes(made_up("noise-free", by_method({"road-paper": road}, floor)))
+    assert found == [expected] * 4
+
+
+def test_noise_free_tells_the_samples_that_each_needs():
+    needs = {"road-paper": 200, "blotless": 300, "ksvd": 400, "mod": 1000}
+
+    def result(trial, index):
+        needed = needs.get(trial.method.name, 100)
+        return error(5e-3 if trial.problem.n_samples >= needed else 0.2)
+
+    verdict = next(v for v in verdicts(made_up("noise-free", result)) if v.claim.startswith("(16, 32, 3)"))
+    assert verdict.outcome == "partly"  # fewer samples, but no zero at the end
+    assert "ROAD (ρ = 10) 200" in verdict.numbers
+    assert "BLOTLESS 300" in verdict.numbers
+    assert "MOD more than 400" in verdict.numbers
+
+
+@pytest.mark.parametrize(
+    ("from_samples", "expected"), [(0, "reproduced"), (300, "partly"), (400, "not reproduced"), (999, "not reproduced")]
+)
+def test_noisy(from_samples, expected):
+    def result(trial, index):
+        road = 1e-3 if trial.problem.n_samples >= from_samples else 0.5
+        return error(road if trial.method.name == "road-paper" else 0.05)
+
+    assert outcomes(made_up("noisy", result)) == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    ("road", "others", "expected"),
+    [(1e-4, 0.1, "reproduced"), (1e-4, 1e-4, "partly"), (0.1, 0.1, "partly"), (0.1, 1e-4, "not reproduced")],
+)
+def test_bernoulli(road, others, expected):
+    assert outcomes(made_up("bernoulli", by_method({"road-paper": road}, others))) == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"road": 28.2, "ksvd": 27.9, "blotless": 27.8, "mod": 26.7}, "reproduced"),
+        ({"road": 28.2, "ksvd": 27.7, "blotless": 27.8, "mod": 26.7}, "partly"),
+        ({"road": 27.0, "ksvd": 27.9, "blotless": 27.8, "mod": 26.7}, "not reproduced"),
+    ],
+)
+def test_tables_compare_with_one_coder_and_tell_random_patches(scores, expected):
+    def result(trial, index):
+        learner, _, coder = trial.method.name.partition("-")
+        # Another coder must not decide.
+        return {"psnr": scores.get(learner, 20.0) if coder == "lasso" else 40.0}
+
+    (verdict,) = verdicts(made_up("zebra", result))
+    assert verdict.outcome == expected
+    assert f"ROAD {scores['road']:.2f} dB" in verdict.numbers
+    assert "random patches 20.00 dB" in verdict.numbers
+    assert "bicubic 40.00 dB" in verdict.numbers
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (1, "ROAD minus K-SVD +1.00 dB in one trial"),
+        (4, "ROAD minus K-SVD +2.50 dB ± 0.65 (standard error of 4 trials)"),
+    ],
+)
+def test_tables_tell_how_sure_the_lead_is(number, words):
+    def result(trial, index):
+        # The level of a seed is common to all methods and must not count as spread.
+        lead = trial.seed % 4 + 1 if trial.method.name.startswith("road") else 0
+        worse = 0 if trial.method.name.startswith("ksvd") else 5
+        return {"psnr": 10.0 * (trial.seed % 4) + 20 + lead - (0 if lead else worse)}
+
+    (verdict,) = verdicts(made_up("zebra", result, number))
+    assert words in verdict.numbers
+
+
+def test_rows_without_opponents_give_no_verdict():
+    rows = [
+        row
+        for name in ("noise-free", "noisy", "bernoulli")
+        for row in made_up(name, by_method({}, 0.1), 1)
+        if row["settings"]["method"]["name"] in ("road-paper", "road-defaults")
+    ]
+    assert set(outcomes(rows)) == {"no rows"}
+    assert verdicts([]) == []
