@@ -12,7 +12,6 @@ from roadict import checks
 from roadict.coders.pick import TAKES, encode
 from roadict.estimators.learner import Learner
 from roadict.linalg import of_order_one, unit_rows
-from roadict.road.learn import Fit
 from roadict.road.penalty import auto_alpha
 from roadict.road.plan import sample_norm
 from roadict.road.solve import Callback
@@ -170,7 +169,7 @@ class AlternatingDictionaryLearning(Learner):
             verbose=int(self.verbose),
             n_jobs=self.n_jobs,
         )
-        self._keep(fit, data.dtype)
+        self._keep_fit(fit, data.dtype)
         own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
         self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
         self._warn_unless_converged()
@@ -243,13 +242,6 @@ class AlternatingDictionaryLearning(Learner):
             return starting_atoms(data, n_components, rng)
         shape = (n_components, data.shape[1])
         return unit_rows(checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype))[0]
-
-    def _keep(self, fit: Fit, dtype: np.dtype[np.floating]) -> None:
-        self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
-        self.objective_, self.error_ = fit.objective, fit.error
-        self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
-        self.n_iter_ = len(self.history_["objective"])
-        self.atom_usage_ = (self.codes_ != 0).mean(axis=0)
 
     def _warn_unless_converged(self) -> None:
         message = None

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from roadict import checks, model_io
 from roadict.estimators.shared import decoded, validated
 from roadict.road.attributes import kind_of, pack
-from roadict.road.learn import relative_error
+from roadict.road.learn import Fit, relative_error
 
 Array = NDArray[np.floating]
 
@@ -93,6 +93,14 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
         """Return data with zeros where nothing was observed, and the mask of what was (None: all)."""
         return validated(self, X, reset=reset, min_samples=2 if reset else 1)
+
+    def _keep_fit(self, fit: Fit, dtype: np.dtype[np.floating]) -> None:
+        """Set the attributes that every fit gives."""
+        self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
+        self.objective_, self.error_ = fit.objective, fit.error
+        self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
+        self.n_iter_ = len(self.history_["objective"])
+        self.atom_usage_ = (self.codes_ != 0).mean(axis=0)
 
     def _check_run(self) -> None:
         """Check the parameters of a run that all learners have."""

@@ -289,16 +289,11 @@ class ROAD(Learner):
             yield starting_point(data, n_components, None, None, rng)
 
     def _keep(self, fit: Fit, plan: Plan) -> None:
-        self.components_, self.codes_ = fit.dictionary, fit.codes
-        self.objective_, self.error_ = fit.objective, fit.error
-        self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
-        self.n_iter_ = len(self.history_["objective"])
+        self._keep_fit(fit, plan.problem.data.dtype)
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
         self.rho_ = float(self.history_["rho"][-1]) if len(set(rhos)) == 1 else rhos
         self.epsilon_ = plan.bound
-        used = fit.codes != 0
-        self.atom_usage_ = used.mean(axis=0)
-        per_sample = max(1.0, float(used.sum(axis=1).mean()))
+        per_sample = max(1.0, float((fit.codes != 0).sum(axis=1).mean()))
         coarse = max(0.01, (plan.bound or 0.0) / math.sqrt(per_sample)) * plan.norm
         self.transform_alpha_ = plan.alpha * plan.unit if self.formulation == "lasso" else coarse
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.cholesky import solve_positive
 from roadict.parallel import Workers, kernel
 
 Array = NDArray[np.floating]
@@ -18,31 +19,6 @@ SAME = 1e-10
 
 
 @kernel
-def _solve_positive(matrix, target):  # type: ignore[no-untyped-def]
-    """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
-    size = len(target)
-    for i in range(size):
-        pivot = matrix[i, i]
-        for j in range(i):
-            value = matrix[i, j]
-            for k in range(j):
-                value -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = value / matrix[j, j] if matrix[j, j] > 0 else 0.0
-            pivot -= matrix[i, j] * matrix[i, j]
-        matrix[i, i] = np.sqrt(pivot) if pivot > 1e-12 * matrix[i, i] else 0.0
-    for i in range(size):
-        value = target[i]
-        for j in range(i):
-            value -= matrix[i, j] * target[j]
-        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
-    for i in range(size - 1, -1, -1):
-        value = target[i]
-        for j in range(i + 1, size):
-            value -= matrix[j, i] * target[j]
-        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
-
-
-@kernel
 def _refit(atoms, sample, codes, alpha):  # type: ignore[no-untyped-def]
     """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes.
 
@@ -51,12 +27,12 @@ def _refit(atoms, sample, codes, alpha):  # type: ignore[no-untyped-def]
     size, n_features = atoms.shape
     if size <= n_features:
         target = atoms @ sample - alpha * np.sign(codes)
-        _solve_positive(atoms @ atoms.T, target)
+        solve_positive(atoms @ atoms.T, target)
         return target
     if alpha > 0:
         return codes
     correction = sample - codes @ atoms
-    _solve_positive(atoms.T @ atoms, correction)
+    solve_positive(atoms.T @ atoms, correction)
     return codes + atoms @ correction
 
 

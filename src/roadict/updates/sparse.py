@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.cholesky import solve_positive
 from roadict.parallel import kernel
 
 Array = NDArray[np.floating]
@@ -121,31 +122,6 @@ def products(codes, data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_positive(matrix, target):  # type: ignore[no-untyped-def]
-    """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
-    size = len(target)
-    for i in range(size):
-        for j in range(i + 1):
-            value = matrix[i, j]
-            for k in range(j):
-                value -= matrix[i, k] * matrix[j, k]
-            if j < i:
-                matrix[i, j] = value / matrix[j, j] if matrix[j, j] > 0 else 0.0
-            else:
-                matrix[i, i] = np.sqrt(value) if value > 1e-12 * matrix[i, i] else 0.0
-    for i in range(size):
-        value = target[i]
-        for j in range(i):
-            value -= matrix[i, j] * target[j]
-        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
-    for i in range(size - 1, -1, -1):
-        value = target[i]
-        for j in range(i + 1, size):
-            value -= matrix[j, i] * target[j]
-        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
-
-
-@kernel
 def refit(data, dictionary, codes, ridge):  # type: ignore[no-untyped-def]
     """Minimise ``‖data - codes @ dictionary‖² + ridge ‖codes‖²`` over the codes on their support.
 
@@ -169,7 +145,7 @@ def refit(data, dictionary, codes, ridge):  # type: ignore[no-untyped-def]
             for j in range(size):
                 matrix[i, j] = gram[support[i], support[j]]
             matrix[i, i] += ridge
-        _solve_positive(matrix, target)
+        solve_positive(matrix, target)
         for i in range(size):
             fitted[n, support[i]] = target[i]
     return fitted
