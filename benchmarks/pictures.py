@@ -150,8 +150,9 @@ def _measure(shape, queue):
 def speed():
     rows = []
     for shape in ((400, 400), (400, 400, 3), (3000, 4000, 3)):
-        queue = multiprocessing.Queue()
-        process = multiprocessing.get_context("spawn").Process(target=_measure, args=(shape, queue))
+        fresh = multiprocessing.get_context("spawn")
+        queue = fresh.Queue()
+        process = fresh.Process(target=_measure, args=(shape, queue))
         process.start()
         seconds, _, peak = queue.get()
         process.join()
