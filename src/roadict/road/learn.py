@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import SERIAL
 from roadict.linalg import leading_signs
 from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine, duration
-from roadict.road.engines.pick import Engine, make_engine
+from roadict.road.engines.pick import Engine, engine_name, make_engine
 from roadict.road.exact import find_exact_fit
 from roadict.road.formulation import Problem
 from roadict.road.penalty import Annealing
@@ -86,7 +87,7 @@ def learn(
         callbacks = tuple(call for call in (line, callback) if call is not None)
         with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
             problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
-            run = make_engine(engine, problem, *start, n_jobs)
+            run = make_engine(engine_name(engine, *problem.data.shape), problem, *start, n_jobs, SERIAL)
             settings = RunSettings(max_iter, tol, annealing, callbacks, n_jobs)
             try:
                 fit = _run(plan, run, start, settings)
