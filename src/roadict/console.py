@@ -1,7 +1,9 @@
 """What all commands share: progress, warnings, and checks of what people type."""
 
 import os
+import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +11,16 @@ from pathlib import Path
 
 import typer
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the number of the signal."""
+
 
 class WorkStoppedError(Exception):
-    """Ctrl-C in a command that keeps what it has done; says what, and how to go on."""
+    """Ctrl-C or SIGTERM in a command that keeps what it has done; says what, and how to go on."""
+
+    def __init__(self, message: str, code: int = INTERRUPTED) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @contextmanager
@@ -58,6 +67,52 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
         raise ValueError(f"output {path} cannot be written; choose another place")
     if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"output {path} is also an input; choose another name")
+
+
+@contextmanager
+def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
+    """Note the first Ctrl-C or SIGTERM; the second ends the process at once.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds for which a second one counts as the first: torchrun passes on what the terminal has already sent.
+
+    Yields
+    ------
+    callable
+        Returns the number of the signal, 0 if there was none.
+    """
+    asked: list[tuple[int, float]] = []
+
+    def note(number: int, frame: object) -> None:
+        if not asked:
+            asked.append((number, time.monotonic()))
+        elif time.monotonic() - asked[0][1] >= patience:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked[0][0] if asked else 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def seconds(option: str, text: str) -> float:
+    """Read a time such as 60s, 5min or 2h; a bare number is seconds.
+
+    Examples
+    --------
+    >>> seconds("--every", "90"), seconds("--every", "1.5min"), seconds("--every", "2h")
+    (90.0, 90.0, 7200.0)
+    """
+    for unit, size in (("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)):
+        number = text.removesuffix(unit).strip()
+        if text.endswith(unit) and number.replace(".", "", 1).isdigit():
+            return float(number) * size
+    raise ValueError(f"{option} {text} must be a time such as 60s, 5min or 2h")
 
 
 def number_or_word(option: str, text: str) -> float | str:

@@ -37,7 +37,8 @@ def total(comm: Comm, number: float) -> float:
 
 def norm(comm: Comm, array: Array) -> float:
     """Frobenius norm of all ranks' arrays together."""
-    return math.sqrt(total(comm, float(np.linalg.norm(array)) ** 2))
+    length = float(np.linalg.norm(array))
+    return length if comm.size == 1 else math.sqrt(total(comm, length * length))
 
 
 def largest(comm: Comm, array: NDArray[Any]) -> float:
@@ -88,12 +89,21 @@ def first_of(comm: Comm, array: NDArray[Any]) -> NDArray[Any]:
     return comm.sum(array if comm.rank == 0 else np.zeros_like(array))
 
 
-def word_of_first(comm: Comm, value: Any) -> Any:
-    """Return what rank 0 has, anything that JSON can hold; the other ranks' values do not matter."""
+def words(comm: Comm, value: Any) -> list[Any]:
+    """Return every rank's value, anything that JSON can hold."""
     if comm.size == 1:
-        return value
-    text = np.frombuffer(json.dumps(value).encode(), np.uint8) if comm.rank == 0 else np.zeros(0, np.uint8)
-    return json.loads(gathered(comm, text).tobytes())
+        return [value]
+    text = np.frombuffer(f"{json.dumps(value)}\n".encode(), np.uint8)
+    return [json.loads(line) for line in gathered(comm, text).tobytes().splitlines()]
+
+
+def largest_of_each(comm: Comm, *numbers: int) -> list[int]:
+    """Return the largest number in every place; one exchange, for what is asked at every iteration."""
+    if comm.size == 1:
+        return list(numbers)
+    votes = np.zeros((comm.size, len(numbers)), np.int64)
+    votes[comm.rank] = numbers
+    return [int(number) for number in comm.sum(votes).max(axis=0)]
 
 
 def together(comm: Comm, act: Callable[[], Result]) -> Result:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
 from roadict.road.solve import Snapshot
@@ -84,6 +85,7 @@ def learn_dictionary(
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)
-        model.fit(data)
+        with alone():  # a picture is one process's own, whatever others do
+            model.fit(data)
     atoms: Array = model.components_
     return atoms
