@@ -20,6 +20,7 @@ from roadict.road.penalty import auto_alpha
 from roadict.road.plan import sample_norm
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, streams
+from roadict.tensors import like, plain
 from roadict.two_stage import learn, starting_atoms
 from roadict.updates.pick import UPDATES
 
@@ -183,6 +184,7 @@ class AlternatingDictionaryLearning(Learner):
             keeper=keeper,
         )
         self._keep_fit(fit, data.dtype)
+        self._give_back_like(X)
         own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
         self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
         self._warn_unless_converged()
@@ -203,15 +205,16 @@ class AlternatingDictionaryLearning(Learner):
         self._check_parameters()
         data, _ = self._validated(X, reset=False)
         coder = self.transform_coder
-        return encode(
+        codes = encode(
             data,
             None,
-            self.components_.astype(data.dtype),
+            plain(self.components_).astype(data.dtype),
             algorithm=coder,
             n_nonzero_coefs=self.n_nonzero_coefs if "n_nonzero_coefs" in TAKES[coder] else None,
             alpha=(self.alpha if coder == "half" else self.alpha_) if "alpha" in TAKES[coder] else None,
             n_jobs=self.n_jobs,
         )
+        return like(X, codes)  # type: ignore[no-any-return]
 
     @property
     def transform_coder(self) -> str:

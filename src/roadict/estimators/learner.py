@@ -16,6 +16,7 @@ from roadict.gathering import counts
 from roadict.keeper import Checkpoint
 from roadict.road.attributes import kind_of, pack
 from roadict.road.fit import Fit, relative_error
+from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
 
@@ -49,7 +50,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return decoded(codes, self.components_)
+        return like(codes, decoded(codes, plain(self.components_)))
 
     def score(self, X: ArrayLike, y: None = None) -> float:
         """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
@@ -65,7 +66,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         data, observed = self._validated(X, reset=False)
-        return -relative_error(data, observed, self.transform(X), self.components_)
+        return -relative_error(data, observed, plain(self.transform(X)), plain(self.components_))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a plain ``.npz`` file without pickles, which ``roadict.load`` reads.
@@ -112,6 +113,12 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = len(self.history_["objective"])
         used = comm.sum((self.codes_ != 0).sum(axis=0, dtype=np.float64))
         self.atom_usage_ = used / sum(counts(comm, len(self.codes_)))
+
+    def _give_back_like(self, X: Any) -> None:
+        """Make the arrays of the fit tensors, where the samples were one."""
+        if is_tensor(X):
+            self.components_, self.codes_ = like(X, self.components_), like(X, self.codes_)
+            self.atom_usage_ = like(X, self.atom_usage_)
 
     def _check_run(self) -> None:
         """Check the parameters of a run that all learners have."""

@@ -34,6 +34,7 @@ from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.solve import Callback
 from roadict.road.start import starting_point
 from roadict.seeds import RandomStateLike, streams
+from roadict.tensors import like, plain
 
 Array = NDArray[np.floating]
 _START_KEY = 1
@@ -235,7 +236,7 @@ class ROAD(Learner):
         if plan.warning is not None and comm.rank == 0:
             warnings.warn(plan.warning, stacklevel=2)
         dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
-        engine = engine_name(self.engine, plan.n_samples, data.shape[1])
+        engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         facts |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
         facts |= start_facts(dictionary, codes, comm)
         agree_on_parameters({"dict_init": facts["dict_init"]}, comm)
@@ -252,6 +253,7 @@ class ROAD(Learner):
             keeper=keeper,
         )
         self._keep(fit, plan)
+        self._give_back_like(X)
         if comm.rank == 0:
             self._warn_unless_converged()
         return self
@@ -273,15 +275,16 @@ class ROAD(Learner):
         algorithm, alpha = self.transform_algorithm, self.transform_alpha
         if alpha is None and algorithm != "half":
             alpha = self.transform_alpha_
-        return encode(
+        codes = encode(
             data,
             observed,
-            self.components_.astype(data.dtype),
+            plain(self.components_).astype(data.dtype),
             algorithm=algorithm,
             alpha=alpha if "alpha" in TAKES[algorithm] else None,
             n_nonzero_coefs=self.transform_n_nonzero_coefs if "n_nonzero_coefs" in TAKES[algorithm] else None,
             n_jobs=self.n_jobs,
         )
+        return like(X, codes)  # type: ignore[no-any-return]
 
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)

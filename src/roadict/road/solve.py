@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,16 @@ class Run(Protocol):
 
     def codes(self) -> Array:
         """Return the codes, shape (n_samples, n_components)."""
+
+
+@runtime_checkable
+class Bursting(Protocol):
+    """A run that can carry out several iterations before anybody looks."""
+
+    burst: int
+
+    def steps(self, count: int) -> list[Measures]:
+        """Carry out ``count`` ≤ ``burst`` iterations."""
 
 
 class Snapshot:
@@ -136,20 +146,24 @@ def solve(
     started = time.perf_counter() - (columns["seconds"][-1] if done else 0.0)
     reason: StopReason = "max_iter"
     (listening,) = largest_of_each(comm, int(bool(callbacks) or watch is not None))
-    for iteration in range(done + 1, max_iter + 1):
+    unwatched = annealing is None and not listening
+    while (iteration := len(columns["rho"]) + 1) <= max_iter:
         rho = engine.rhos[0]
         following = rho if annealing is None else annealing(iteration, rho, columns["primal"], columns["dual"])
-        measures = engine.step(None if following == rho else following)
-        row = vars(measures) | {
-            "objective": measures.objective * unit,
-            "rho": rho / unit,
-            "seconds": time.perf_counter() - started,
-        }
-        for name in COLUMNS:
-            columns[name].append(row[name])
-        if not measures.finite:
-            reason = "non-finite"
-            break
+        if unwatched and isinstance(engine, Bursting):
+            several = engine.steps(min(engine.burst, max_iter + 1 - iteration))
+        else:
+            several = [engine.step(None if following == rho else following)]
+        for measures in several:
+            row = vars(measures) | {
+                "objective": measures.objective * unit,
+                "rho": rho / unit,
+                "seconds": time.perf_counter() - started,
+            }
+            for name in COLUMNS:
+                columns[name].append(row[name])
+            if not measures.finite:
+                return Outcome(History(columns), "non-finite")
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
         ended = int(any(isinstance(answer, bool | np.bool_) and answer for answer in answers))
         due, stop = (0, 0) if watch is None else watch.wants()

@@ -16,6 +16,7 @@ from roadict.distributed import SERIAL, Comm
 from roadict.gathering import norm
 from roadict.parallel import Workers
 from roadict.road.engines import lanes, passes
+from roadict.road.engines.measuring import MISFIT, N_SUMS, measures_of
 from roadict.road.engines.vectors import width_of
 from roadict.road.formulation import Measures, Problem
 from roadict.road.state import RunState
@@ -72,9 +73,9 @@ class FusedEngine:
         self._chunks = chunk_bounds(n_samples, n_features)
         size = lanes.padded(n_features)
         self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.width), dtype)
-        self._sums = np.zeros((len(self._chunks), passes.N_SUMS))
+        self._sums = np.zeros((len(self._chunks), N_SUMS))
         # Lower halves of the Gram matrices, summed over all chunks and ranks, and the sums: one array, one exchange.
-        self._totals = np.zeros(n_bundles * size * (size + 1) // 2 * self.width + passes.N_SUMS)
+        self._totals = np.zeros(n_bundles * size * (size + 1) // 2 * self.width + N_SUMS)
         n_groups = max(1, min(n_bundles, n_bundles * size * size * self.width // SMALLEST_TASK))
         self._bundle_groups = np.array_split(np.arange(n_bundles), n_groups)
         self._started = False
@@ -157,7 +158,7 @@ class FusedEngine:
 
     def _halves(self) -> Array:
         """Lower halves of the summed Gram matrices, a view of shape (n_bundles, ., width)."""
-        return self._totals[: -passes.N_SUMS].reshape(self._grams.shape[1], -1, self.width)
+        return self._totals[:-N_SUMS].reshape(self._grams.shape[1], -1, self.width)
 
     def _summed(self) -> Array:
         """Sum Gram matrices and norms over chunks, then over ranks; returns the norms."""
@@ -168,9 +169,9 @@ class FusedEngine:
                 passes.sum_grams(self._grams, bundle, halves[bundle])
 
         self._workers.run(sum_group, len(self._bundle_groups))
-        self._totals[-passes.N_SUMS :] = self._sums.sum(axis=0)
+        self._totals[-N_SUMS:] = self._sums.sum(axis=0)
         self._totals = self._comm.sum(self._totals)
-        return self._totals[-passes.N_SUMS :]
+        return self._totals[-N_SUMS:]
 
     def _panel(self) -> Array:
         _, n_bundles, size, _, width = self._grams.shape
@@ -195,20 +196,14 @@ class FusedEngine:
         )  # fmt: skip
 
     def _measure(self, share: float, sums: Array) -> Measures:
-        before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[passes.MISFIT])
-        # Y - ΣC - S3 is the change of U3 = -(1 - t)H; written so that nothing cancels when H settles.
-        keep, drift = 1 - self._misfit_share(), float(sums[passes.DRIFT])
-        change = (1 - share) - keep
-        shrunk = before**2 - self._misfit_norm**2
-        data_gap = keep**2 * drift + keep * change * (shrunk + drift) + (change * before) ** 2
-        slack = self._misfit_share() * self._misfit_norm
-        return Measures.relative(
-            objective=float(sums[passes.OBJECTIVE]) + self.problem.formulation.misfit_cost(slack),
-            primal=math.sqrt(max(sums[passes.GAP] + data_gap, 0.0)),
-            dual=math.sqrt(max(sums[passes.MOVED], 0.0)),
-            error=math.sqrt(sums[passes.ERROR]),
-            consensus=math.sqrt(max(sums[passes.SIZE], 0.0)),
-            data=self._data_norm,
+        before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[MISFIT])
+        return measures_of(
+            sums,
+            self.problem.formulation,
+            share=share,
+            kept=self._misfit_share(),
+            norm_before=before,
+            data_norm=self._data_norm,
         )
 
     def dictionary(self) -> Array:

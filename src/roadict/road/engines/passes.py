@@ -13,14 +13,11 @@ import numpy as np
 
 from roadict.parallel import kernel
 from roadict.road.engines.lanes import LINE_BYTES, add_gram, mirror, n_tiles
+from roadict.road.engines.measuring import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.road.engines.vectors import load, splat, store, total
 
 BLOCK = 16
 """Samples whose panels are gathered before their products are added to the Gram matrices."""
-
-# Sums over the samples of a chunk, by position in ``sums``.
-OBJECTIVE, GAP, MOVED, SIZE, ERROR, MISFIT, DRIFT = range(7)
-N_SUMS = 7
 
 
 @kernel

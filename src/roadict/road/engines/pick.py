@@ -1,5 +1,6 @@
 """What an engine is, and engines by name."""
 
+from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +12,9 @@ from roadict.road.state import RunState
 
 Array = NDArray[np.floating]
 
-ENGINES = ("auto", "reference", "numba")
+ENGINES = ("auto", "reference", "numba", "cuda")
+WORTH_A_GPU = 5_000_000
+"""Numbers per state array from which "auto" takes a GPU: below it, loading torch takes longer than most fits."""
 WIDE = 2
 """Features per sample beyond which "auto" takes the reference engine."""
 
@@ -50,11 +53,10 @@ class Engine(Protocol):
         """Release threads and the like; the results stay readable."""
 
 
-def engine_name(name: str, n_samples: int, n_features: int) -> str:
-    """Choose for "auto": the Numba engine, except for data much wider than long.
+def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -> str:
+    """Choose for "auto": the GPU where there is one and the problem is large, else Numba, but for data wider than long.
 
-    Its Gram matrices, n_features² numbers per atom, would then be larger than the blocks, of which an SVD makes light
-    work.
+    Gram matrices, n_features² numbers per atom, would then be larger than the blocks, of which an SVD makes light work.
 
     Parameters
     ----------
@@ -62,11 +64,22 @@ def engine_name(name: str, n_samples: int, n_features: int) -> str:
         One of ENGINES.
     n_samples : int
         Of all ranks.
-    n_features : int
+    n_features, n_components : int
     """
     if name != "auto":
         return name
-    return "reference" if n_features > WIDE * n_samples else "numba"
+    if n_features > WIDE * n_samples:
+        return "reference"
+    return "cuda" if n_samples * n_features * n_components >= WORTH_A_GPU and _has_gpu() else "numba"
+
+
+def _has_gpu() -> bool:
+    """Whether torch, Triton and a GPU are there; torch is imported only where it is installed."""
+    if find_spec("torch") is None or find_spec("triton") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None, comm: Comm) -> Engine:
@@ -88,6 +101,14 @@ def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_
         from roadict.road.engines.reference import ReferenceEngine
 
         return ReferenceEngine(problem, dictionary, codes, comm)
+    if name == "cuda":
+        from roadict.road.engines.cuda import CudaEngine
+        from roadict.road.engines.together import PARTY
+
+        party = PARTY.get()
+        if party is not None:
+            return party.join(problem, dictionary, codes)
+        return CudaEngine(problem, dictionary, codes, comm)
     from roadict.road.engines.fused import FusedEngine
 
     return FusedEngine(problem, dictionary, codes, n_jobs, comm)
