@@ -12,7 +12,7 @@ from results import table, write_section
 
 from roadict import ROAD
 from roadict.metrics import dictionary_error
-from roadict.road.engines.cuda import CudaEngine
+from roadict.road.engines.cuda import CudaEngine, make_batch
 from roadict.road.engines.fused import FusedEngine
 from roadict.road.engines.together import all_together
 from roadict.road.formulation import Problem, constrained, inexact, lasso
@@ -20,7 +20,6 @@ from roadict.synthetic import planted
 
 SHAPES = ((16, 32, 400), (32, 64, 2000), (34, 512, 11775), (64, 256, 20000), (64, 1024, 50000))
 FORMS = {"exact": constrained(0.0), "bound": constrained(1.0), "Lasso": lasso(5.0), "iADMM": inexact((20, 30, 25))}
-PENALTIES = ("rho", "beta")
 
 
 def start(shape, form, *, missing=0.0, dtype=np.float64, rho=10.0, seed=0):
@@ -112,8 +111,8 @@ def iterations():
         del engine
     header = ["(M, K, N)", "per iteration", "floor", "ratio", "columns of A not zero", "peak memory, state arrays"]
     note = (
-        f"Copy bandwidth {speed / 1e12:.2f} TB/s (bytes read and written). Floor: both state arrays read and written once. "
-        "After 200 iterations of the exact form, float32, residuals read every 10."
+        f"Copy bandwidth {speed / 1e12:.2f} TB/s (bytes read and written). Floor: both state arrays read and written "
+        "once. After 200 iterations of the exact form, float32, residuals read every 10."
     )
     return "One iteration on a GPU", f"{note}\n\n{table(header, rows)}"
 
@@ -142,32 +141,28 @@ def fit():
 
 def batch():
     rows = []
-    for name, count, repeats in (("exact", 300, 3), ("iADMM", 10_000, 1)):
+    for name, count in (("exact", 300), ("iADMM", 10_000)):
         given = [start((16, 32, 400), FORMS[name], dtype=np.float32, seed=seed) for seed in range(100)]
-        from roadict.road.engines.cuda import make_batch
-
         together = make_batch(given[0][0], 32, 100)
         for place, (problem, atoms, codes) in enumerate(given):
             together.load(place, problem, atoms, codes)
         together.advance(10)
-        torch.cuda.synchronize()
         before = time.perf_counter()
         for _ in range(count // 10):
             together.advance(10)
-        rows.append([f"100 problems (16, 32, 400), {name}", str(count), f"{time.perf_counter() - before:.2f} s"])
+        seconds = time.perf_counter() - before
+        rows.append([f"100 problems (16, 32, 400), {name}, float32", str(count), f"{seconds:.2f} s"])
         del together
     truths = [planted(400, 16, 32, sparsity=3, random_state=seed) for seed in range(100)]
 
-    def trial(seed):
-        model = ROAD(32, engine="cuda", random_state=seed).fit(truths[seed].data)
-        return dictionary_error(model.components_, truths[seed].dictionary)
+    def trial(truth):
+        model = ROAD(32, engine="cuda", rho=10.0, max_iter=300, tol=0, n_init=1, random_state=0).fit(truth.data)
+        return dictionary_error(model.components_, truth.dictionary)
 
     before = time.perf_counter()
-    errors = all_together([lambda seed=seed: trial(seed) for seed in range(100)])
+    errors = all_together([lambda truth=truth: trial(truth) for truth in truths])
     seconds = time.perf_counter() - before
-    rows.append(
-        [f"100 fits with defaults, float64, {np.mean(np.array(errors) < 0.01):.0%} found", "", f"{seconds:.1f} s"]
-    )
+    rows.append([f"100 fits with rho=10, float64: mean error {np.mean(errors):.4f}", "300", f"{seconds:.2f} s"])
     return "Batches on a GPU", table(["what", "iterations", "time"], rows)
 
 

@@ -22,7 +22,8 @@ def table(header, rows):
 def write_section(title, command, body):
     """Replace, or append, the section of this title."""
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "scikit-learn"))
-    machine = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, Python {platform.python_version()}, roadict {__version__}, {packages}{_gpu()}"
+    python = f"Python {platform.python_version()}, roadict {__version__}"
+    machine = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, {python}, {packages}{_gpu()}"
     section = f"## {title}\n\n`{command}`\n\n{body.strip()}\n\n({machine})\n"
     text = RESULTS.read_text() if RESULTS.exists() else HEAD
     parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)

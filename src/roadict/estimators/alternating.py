@@ -214,7 +214,8 @@ class AlternatingDictionaryLearning(Learner):
             alpha=(self.alpha if coder == "half" else self.alpha_) if "alpha" in TAKES[coder] else None,
             n_jobs=self.n_jobs,
         )
-        return like(X, codes)  # type: ignore[no-any-return]
+        given_back: Array = like(X, codes)
+        return given_back
 
     @property
     def transform_coder(self) -> str:

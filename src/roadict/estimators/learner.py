@@ -50,7 +50,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return like(codes, decoded(codes, plain(self.components_)))
+        samples: Array = like(codes, decoded(codes, plain(self.components_)))
+        return samples
 
     def score(self, X: ArrayLike, y: None = None) -> float:
         """Minus the relative error of ``transform`` and back over the observed entries: higher is better.

@@ -284,7 +284,8 @@ class ROAD(Learner):
             n_nonzero_coefs=self.transform_n_nonzero_coefs if "n_nonzero_coefs" in TAKES[algorithm] else None,
             n_jobs=self.n_jobs,
         )
-        return like(X, codes)  # type: ignore[no-any-return]
+        given_back: Array = like(X, codes)
+        return given_back
 
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)

@@ -1,12 +1,15 @@
 """A whole fit: starts, runs, polish, and the best of them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.checkpoints import Found
+from roadict.distributed import SERIAL
 from roadict.gathering import first_of, total
 from roadict.keeper import Keeper
 from roadict.metrics import dictionary_error
@@ -27,6 +30,8 @@ SAME_OBJECTIVE = 1e-3
 """Relative difference up to which two objectives count as the same."""
 SAME_ATOMS = 1e-3
 """Distance of two dictionaries up to which they count as the same."""
+LEAVES_A_GPU_IDLE = 2**22
+"""Numbers of a state array up to which the starts of a fit share the GPU."""
 LOOKS = (4e-3, 1e-3)
 """Residuals, on the way down, at which an exact fit is looked for."""
 
@@ -61,6 +66,11 @@ def learn(
     keeper : Keeper or None
         Keeps the fit from time to time; it goes on from the checkpoint found, if there is one.
     """
+    settings = RunSettings(engine, max_iter, tol, n_jobs)
+    if engine == "cuda" and keeper is None and callback is None and _may_share(plan):
+        starts = list(starts)
+        if plan.problem.data.size * len(starts[0][0]) <= LEAVES_A_GPU_IDLE:
+            return _chosen(plan, tol, _fits_together(plan, starts, settings, verbose))
     found = None if keeper is None else keeper.found
     fits = [] if found is None else finished_fits(found)
     for index, (start, annealing) in enumerate(zip(starts, plan.runs, strict=True)):
@@ -68,41 +78,98 @@ def learn(
             continue
         line = ProgressLine(every_iteration=verbose > 1) if verbose and plan.comm.rank == 0 else None
         callbacks = tuple(call for call in (line, callback) if call is not None)
-        with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-            problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
-            run = make_engine(engine, problem, *start, n_jobs, plan.comm)
-            settings = RunSettings(max_iter, tol, annealing, callbacks, n_jobs)
-            journal = None if keeper is None else Journal(keeper, run, fits)
-            try:
-                fit = _run(plan, run, start, settings, journal, (None, 0) if found is None else resume(found, run))
-            finally:
-                run.close()
-            del run, journal  # frees the state before the next one is made
+        keep = None if keeper is None else Keep(keeper, fits, found)
+        fit = _fit(plan, start, annealing, settings, callbacks, keep)
         found = None
         fits.append(fit)
         if line is not None:
             line.close(summary(fit))
-        if fit.exact or fit.outcome.stop_reason == "callback" or _agree(fits, plan, tol):
+        if _enough(fits, plan, tol):
             break
     return _ranked(fits, plan, tol)[0]
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What one run needs beside its engine."""
+    """What all runs of a fit have in common."""
 
+    engine: str
     max_iter: int
     tol: float
-    annealing: Annealing | None
-    callbacks: tuple[Callback, ...]
     n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Where a run is kept, the fits before it, and the checkpoint that it goes on from, if there is one."""
+
+    keeper: Keeper
+    fits: list[Fit]
+    found: Found | None
+
+
+def _fit(
+    plan: Plan,
+    start: Start,
+    annealing: Annealing | None,
+    settings: RunSettings,
+    callbacks: tuple[Callback, ...],
+    keep: Keep | None = None,
+) -> Fit:
+    """One run from one start."""
+    with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
+        problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+        run = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm)
+        journal = None if keep is None else Journal(keep.keeper, run, keep.fits)
+        try:
+            progress = (None, 0) if keep is None or keep.found is None else resume(keep.found, run)
+            return _run(plan, run, start, annealing, settings, callbacks, journal, progress)
+        finally:
+            run.close()
+
+
+def _may_share(plan: Plan) -> bool:
+    """Whether starts may go through their iterations at once.
+
+    Not where a run may end with an exact fit: the others are then not needed, and looking for it is the CPU's work.
+    """
+    from roadict.road.engines.together import PARTY
+
+    return len(plan.runs) > 1 and not plan.wants_exact_fit and plan.comm is SERIAL and PARTY.get() is None
+
+
+def _fits_together(plan: Plan, starts: Iterable[Start], settings: RunSettings, verbose: int) -> list[Fit]:
+    from roadict.road.engines.together import all_together
+
+    line = ProgressLine(every_iteration=verbose > 1) if verbose else None
+    tasks: list[Callable[[], Fit]] = []
+    for start, annealing in zip(starts, plan.runs, strict=True):
+        callbacks = (line,) if line is not None and not tasks else ()  # the first run tells of all
+        tasks.append(partial(_fit, plan, start, annealing, settings, callbacks))
+    fits = all_together(tasks)
+    if line is not None:
+        line.close(f"{summary(fits[0])}; {len(fits)} starts together")
+    return fits
+
+
+def _chosen(plan: Plan, tol: float, fits: list[Fit]) -> Fit:
+    """The fit that is chosen where starts are tried one after the other, and the last ones left out."""
+    tried = next((fits[:n] for n in range(1, len(fits)) if _enough(fits[:n], plan, tol)), fits)
+    return _ranked(tried, plan, tol)[0]
+
+
+def _enough(fits: list[Fit], plan: Plan, tol: float) -> bool:
+    """Whether the starts that are left need not be tried."""
+    return fits[-1].exact or fits[-1].outcome.stop_reason == "callback" or _agree(fits, plan, tol)
 
 
 def _run(
     plan: Plan,
     run: Engine,
     start: Start,
+    annealing: Annealing | None,
     settings: RunSettings,
+    callbacks: tuple[Callback, ...],
     journal: Journal | None,
     progress: tuple[History | None, int],
 ) -> Fit:
@@ -118,9 +185,9 @@ def _run(
             max_iter=settings.max_iter,
             tol=tol,
             error_bound=plan.bound,
-            annealing=settings.annealing,
+            annealing=annealing,
             unit=plan.unit,
-            callbacks=settings.callbacks,
+            callbacks=callbacks,
             before=history,
             watch=None if journal is None else replace(journal, level=index),
             comm=plan.comm,

@@ -13,7 +13,7 @@ N_SUMS = 7
 
 
 def measures_of(
-    sums: NDArray[np.float64],
+    sums: NDArray[np.floating],
     formulation: Formulation,
     *,
     share: float,

@@ -12,13 +12,13 @@ PATIENCE = tl.constexpr(3)
 
 
 @triton.jit
-def _unit_trace(gram, diagonal):
+def _unit_trace(gram, diagonal):  # type: ignore[no-untyped-def]
     trace = tl.sum(tl.sum(tl.where(diagonal, gram, 0.0), axis=1))
     return gram * tl.where(trace > 0, 1.0 / tl.where(trace > 0, trace, 1.0), 0.0)
 
 
 @triton.jit
-def top_eigenvectors(
+def top_eigenvectors(  # type: ignore[no-untyped-def]
     grams, atoms_before, atoms, control, n_atoms, n_parts, tolerance,
     STRIDE: tl.constexpr, PADDED: tl.constexpr,
 ):  # fmt: skip

@@ -48,7 +48,7 @@ N_REPORT = tl.constexpr(16)
 
 
 @triton.jit
-def _load_part(sparse, gap, at, real, was, u_before, v_before):
+def _load_part(sparse, gap, at, real, was, u_before, v_before):  # type: ignore[no-untyped-def]
     """Q and (A + B)/2 of one part of a tile."""
     q = tl.load(gap + at, mask=real, other=0.0)
     a = tl.load(sparse + at, mask=real & was[:, None], other=0.0)
@@ -56,7 +56,7 @@ def _load_part(sparse, gap, at, real, was, u_before, v_before):
 
 
 @triton.jit
-def _store_part(sparse, gap, at, real, lives, q, half, b_hat, u, v, scale, factor):
+def _store_part(sparse, gap, at, real, lives, q, half, b_hat, u, v, scale, factor):  # type: ignore[no-untyped-def]
     """Write A and Q of one part of a tile; returns the new (A + B)/2, its change, and B - A."""
     a = (b_hat + q) * scale[:, None]
     difference = u[None, :] * v[:, None] - a
@@ -67,7 +67,7 @@ def _store_part(sparse, gap, at, real, lives, q, half, b_hat, u, v, scale, facto
 
 
 @triton.jit
-def update_blocks(
+def update_blocks(  # type: ignore[no-untyped-def]
     sparse, gap, rank_one, scales, codes, shift, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
     STRIDE: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, TILE: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
@@ -169,12 +169,12 @@ def update_blocks(
 
 
 @triton.jit
-def _total(tile):
+def _total(tile):  # type: ignore[no-untyped-def]
     return tl.sum(tl.sum(tile, axis=1).to(tl.float64))
 
 
 @triton.jit
-def update_samples(
+def update_samples(  # type: ignore[no-untyped-def]
     data, observed, level, shift, mean, misfit, means, rebuilt, control, sums, n_atoms, n_numbers, n_groups,
     BLOCK: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
@@ -228,13 +228,13 @@ def update_samples(
 
 
 @triton.jit
-def _squares(seen, values):
+def _squares(seen, values):  # type: ignore[no-untyped-def]
     kept = tl.where(seen, values, 0.0).to(tl.float64)
     return tl.sum(kept * kept)
 
 
 @triton.jit
-def _add_rows(sums, n_rows, problem, BLOCK: tl.constexpr):
+def _add_rows(sums, n_rows, problem, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Sum the rows of one problem, column by column."""
     total = tl.zeros((BLOCK, N_SUMS), tl.float64)
     column = tl.arange(0, N_SUMS)
@@ -246,7 +246,7 @@ def _add_rows(sums, n_rows, problem, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _kept_share(limit, norm, rho, BALL: tl.constexpr):
+def _kept_share(limit, norm, rho, BALL: tl.constexpr):  # type: ignore[no-untyped-def]
     """``Formulation.misfit_share``."""
     if BALL:
         return tl.where(norm <= limit, 1.0, limit / tl.where(norm > 0, norm, 1.0))
@@ -255,7 +255,7 @@ def _kept_share(limit, norm, rho, BALL: tl.constexpr):
 
 
 @triton.jit
-def close_iteration(
+def close_iteration(  # type: ignore[no-untyped-def]
     block_sums, n_block_sums, sample_sums, n_sample_sums, control, report,
     BALL: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -285,19 +285,19 @@ def close_iteration(
 
 
 @triton.jit
-def _b_hat(sparse, gap, shift, at, real, was, u, v):
+def _b_hat(sparse, gap, shift, at, real, was, u, v):  # type: ignore[no-untyped-def]
     """B̂ of one part of a tile."""
     q, half = _load_part(sparse, gap, at, real, was, u, v)
     return half - 0.5 * q + tl.load(shift + at, mask=real, other=0.0)
 
 
 @triton.jit
-def _store_gram(out, gram, i, j, STRIDE: tl.constexpr):
+def _store_gram(out, gram, i, j, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
     tl.store(out + i[:, None] * STRIDE + j[None, :], gram, mask=(i < STRIDE)[:, None] & (j < STRIDE)[None, :])
 
 
 @triton.jit
-def add_grams(
+def add_grams(  # type: ignore[no-untyped-def]
     sparse, gap, rank_one, scales, shift, atoms, control, grams, n_atoms, n_samples, chunk,
     STRIDE: tl.constexpr, MAIN: tl.constexpr, REST: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
