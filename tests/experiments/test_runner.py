@@ -158,6 +158,22 @@ def test_rows_tell_how_runs_went(tmp_path):
     assert all(row["result"]["error"] <= row["result"]["error_greedy"] + 1e-12 for row in rows)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs processes as Unix has them")
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_worker_that_started_too_late_ends(gone):
+    """Its runner was killed before it took its first trial; a worker that somebody else started goes on."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    runner = ended.pid if gone else 1
+    code = (
+        f"import platform, runpy; trials = runpy.run_path({str(SCRIPT)!r}, run_name='tiny')['trials']; "
+        "from roadict.experiments.runner import _execute; "
+        f"print(_execute(trials(1)[0], None, {runner}, platform.node()).result['iterations'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
+
+
 def test_a_trace_ends_with_what_the_run_returned():
     (trial, *_) = tiny.trials(1)
     traced = dataclasses.replace(trial.problem, trace=True)
