@@ -3,8 +3,8 @@
 import dataclasses
 import errno
 import importlib.util
-import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from roadict.experiments import rows as rows_module
+from roadict.experiments.methods import ROAD_DEFAULTS
 from roadict.experiments.rows import RowFile, read_folder, read_rows
 from roadict.experiments.runner import pending, run
-from roadict.experiments.trial import _learner
+from roadict.experiments.trial import _learner, execute
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
@@ -62,11 +63,10 @@ def finish(process):
 
 
 def timeless(folder):
-    """The lines but for their times, in order of keys."""
-    rows = read_rows(folder / "tiny.jsonl")
-    for row in rows:
-        del row["seconds"]
-    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+    """The lines, byte for byte but for their times, in order of keys."""
+    lines = (folder / "tiny.jsonl").read_bytes().splitlines(keepends=True)
+    assert all(line.count(b'"seconds": {"cpu": ') == 1 for line in lines)
+    return sorted(re.sub(rb'"seconds": \{"cpu": [\d.e-]+, "wall": [\d.e-]+\}', b"", line) for line in lines)
 
 
 def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path):
@@ -156,6 +156,35 @@ def test_rows_tell_how_runs_went(tmp_path):
     assert {row["result"]["iterations"] for row in rows} == {300}
     assert len({row["result"]["error"] for row in rows}) > 6
     assert all(row["result"]["error"] <= row["result"]["error_greedy"] + 1e-12 for row in rows)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs processes as Unix has them")
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_worker_that_started_too_late_ends(gone):
+    """Its runner was killed before it took its first trial; a worker that somebody else started goes on."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    runner = ended.pid if gone else 1
+    code = (
+        f"import platform, runpy; trials = runpy.run_path({str(SCRIPT)!r}, run_name='tiny')['trials']; "
+        "from roadict.experiments.runner import _execute; "
+        f"print(_execute(trials(1)[0], None, {runner}, platform.node()).result['iterations'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
+
+
+def test_a_trace_ends_with_what_the_run_returned():
+    (trial, *_) = tiny.trials(1)
+    traced = dataclasses.replace(trial.problem, trace=True)
+    # Our defaults end a run that is exact early, between two of the iterations that are kept.
+    for method in (trial.method, ROAD_DEFAULTS):
+        result = execute(dataclasses.replace(trial, problem=traced, method=method), None).result
+        iterations, errors = zip(*result["trace"], strict=True)
+        assert list(iterations) == sorted(set(iterations))
+        assert iterations[0] == 1
+        assert iterations[-1] >= result["iterations"]
+        assert errors[-1] == result["error"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs permissions as Unix has them")

@@ -62,7 +62,7 @@ def run(
         for trial in trials:
             # Another run into the same folder may have got there first.
             if trial.key() not in files[trial.experiment].known():
-                yield joblib.delayed(_execute)(trial, data, os.getpid())
+                yield joblib.delayed(_execute)(trial, data, os.getpid(), platform.node())
             elif finished is not None:
                 finished(trial)
 
@@ -73,10 +73,22 @@ def run(
             finished(done.trial)
 
 
-def _execute(trial: Trial, data: Path | None, runner: int) -> Finished:
+def _execute(trial: Trial, data: Path | None, runner: int, host: str) -> Finished:
     if os.getppid() == runner:  # a process that the runner started on this machine
         _end_with(runner)
+    elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
+        os._exit(1)  # the runner was killed while this process was starting
     return execute(trial, data)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 @lru_cache(maxsize=1)
