@@ -6,6 +6,7 @@ os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its
 import numpy as np
 import pytest
 
+import browser
 from roadict.distributed import SERIAL
 from roadict.estimators import road as road_estimator
 from roadict.road.formulation import Problem, constrained, inexact, lasso
@@ -86,3 +87,12 @@ def on_ranks(monkeypatch):
         return results
 
     return run_all
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Give a Chromium to open pages in; one for all tests, as its start takes a second or two."""
+    if reason := browser.missing():
+        pytest.skip(reason)
+    with browser.browser() as opened:
+        yield opened

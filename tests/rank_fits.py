@@ -29,6 +29,7 @@ FITS = {
     "ball, missing": {"rho": 10.0, "missing_values": np.nan, "epsilon": 0.1},
     "lasso, missing": {"rho": 10.0, "missing_values": np.nan, "formulation": "lasso"},
     "reference": {"rho": 10.0, "engine": "reference", "max_iter": 20},
+    "cuda": {"rho": 10.0, "engine": "cuda", "max_iter": 2, "n_components": 3, "epsilon": 0.8},
     "auto": {"max_iter": 1000},
 }
 
@@ -38,6 +39,8 @@ def model(name):
 
 
 def data_of(name):
+    if name == "cuda":
+        return DATA[:130:4, :5]  # Triton's interpreter is slow
     if name == "auto":
         return planted(200, 8, 12, sparsity=2, random_state=3).data  # found by the first, short run
     return HOLES if name.endswith("missing") else DATA

@@ -466,10 +466,13 @@ def test_the_demo_recovers_the_planted_atoms(tmp_path):
     result = command("demo", cwd=tmp_path)
     assert result.code == 0, result.err
     out = tmp_path / "roadict-demo"
-    assert sorted(path.name for path in out.iterdir()) == ["atoms.png", "convergence.png", "model.npz"]
+    assert sorted(path.name for path in out.iterdir()) == ["atoms.png", "convergence.png", "demo.html", "model.npz"]
     assert float(re.search(r"recovery error (\S+)", result.out)[1]) < 1e-2
-    for name in ("model.npz", "atoms.png", "convergence.png"):
+    for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
         assert str(Path("roadict-demo") / name) in result.out
+    page = (out / "demo.html").read_text(encoding="utf-8")
+    assert "32 of 32" in page
+    assert page.count('class="slider"') == 1
     for name in ("atoms.png", "convergence.png"):
         width, height = picture_size((out / name).read_bytes())
         assert 400 <= width <= 4000

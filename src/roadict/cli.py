@@ -152,9 +152,11 @@ def demo(
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
     quiet: QuietOption = False,
 ) -> None:
-    """Plant a dictionary, learn it back from samples, and draw both."""
+    """Plant a dictionary, learn it back from samples, enlarge a picture, and show both on a page."""
     from roadict.estimators import ROAD
+    from roadict.experiments.demo import make_demo_page
     from roadict.metrics import dictionary_error
+    from roadict.model_io import atomic_write
     from roadict.plotting import compare_atoms_figure, save_figure
     from roadict.synthetic import planted
 
@@ -163,8 +165,8 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as failure:
         raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
-    for name in ("model.npz", "atoms.png", "convergence.png"):
-        check_output(out / name, (".npz", ".png"))
+    for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
+        check_output(out / name, (".npz", ".png", ".html"))
     if not quiet:
         typer.echo("400 samples of 16 features, each a combination of 3 of 32 hidden atoms", err=True)
     model = ROAD(32, random_state=seed)
@@ -174,6 +176,9 @@ def demo(
     model.save(out / "model.npz")
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
     save_figure(model.history_.plot(), out / "convergence.png")
+    page = make_demo_page(truth, model, seconds, seed)
+    with atomic_write(out / "demo.html") as file:
+        file.write(page.encode())
     if not quiet:
         error = dictionary_error(model.components_, truth.dictionary)
         typer.echo(f"recovery error {error:.2e} (0: every atom found; about 0.4: none)")
@@ -183,6 +188,7 @@ def demo(
         typer.echo(f"model: {out / 'model.npz'}")
         typer.echo(f"true and learned atoms: {out / 'atoms.png'}")
         typer.echo(f"convergence: {out / 'convergence.png'}")
+        typer.echo(f"page: {out / 'demo.html'}")
 
 
 def _coder(

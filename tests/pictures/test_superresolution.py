@@ -125,6 +125,26 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "same"),
+    [
+        ({"approach": "zeyde", "method": "mod", "coder": ("lasso", "omp")}, False),
+        ({"approach": "anchored", "method": "mod", "coder": ("lasso", "omp")}, True),
+        ({"approach": "zeyde", "method": "road", "coder": ("lasso", "omp")}, True),
+        ({"approach": "zeyde", "method": "road", "rho": ("auto", 10.0)}, False),
+    ],
+)
+def test_what_the_atoms_depend_on(parameters, same):
+    pairs = {name: value for name, value in parameters.items() if isinstance(value, tuple)}
+    first, second = (
+        SuperResolution(2, **QUICK | parameters | {name: pair[side] for name, pair in pairs.items()})
+        .fit([data.page()])
+        .predictor_.atoms
+        for side in (0, 1)
+    )
+    assert np.array_equal(first, second) == same
+
+
 def test_foreign_and_broken_model_files(tmp_path, model):
     write_model(tmp_path / "road.npz", "ROAD", {}, {})
     with pytest.raises(ModelFileError, match="holds a 'ROAD' model"):
@@ -142,6 +162,8 @@ def test_errors_say_what_to_do(model):
         ({"approach": "magic"}, "approach='magic' must be one of"),
         ({"stride": 40}, "stride=40 must be at most"),
         ({"n_components": 0}, "n_components=0"),
+        ({"rho": -1.0}, "rho=-1.0"),
+        ({"engine": "abacus"}, "engine='abacus' must be one of"),
     ):
         with pytest.raises(ValueError, match=words):
             SuperResolution(**parameters).fit([data.page()])

@@ -35,6 +35,8 @@ def learn_dictionary(
     n_jobs: int | None,
     progress: Progress | None,
     rho: float | str = "auto",
+    lasso_share: float | None = None,
+    engine: str = "auto",
 ) -> Array:
     """Learn unit atoms from samples.
 
@@ -44,8 +46,8 @@ def learn_dictionary(
         NaN marks what was not observed.
     n_components : int
     method : str
-        "road"; an update of ``AlternatingDictionaryLearning``, by OMP with three atoms per sample where it needs a
-        coder; or "random": some of the samples, the yardstick for all others.
+        "road"; an update of ``AlternatingDictionaryLearning``; or "random": some of the samples, the yardstick for
+        all others.
     epsilon : float
         ROAD's bound on the relative error.
     max_iter : int
@@ -56,6 +58,11 @@ def learn_dictionary(
         Called with steps done, steps in all, and a text.
     rho : float or "auto"
         ROAD's penalty.
+    lasso_share : float or None
+        Where an update needs a coder: the weight of a Lasso over the root-mean-square norm of the samples. None: OMP
+        with three atoms per sample.
+    engine : str
+        ROAD's.
 
     Returns
     -------
@@ -74,14 +81,19 @@ def learn_dictionary(
     model: ROAD | AlternatingDictionaryLearning
     if method == "road":
         model = ROAD(
-            n_components, epsilon=epsilon, rho=rho, max_iter=max_iter, n_init=1, missing_values=np.nan, **shared
+            n_components,
+            epsilon=epsilon,
+            rho=rho,
+            max_iter=max_iter,
+            n_init=1,
+            missing_values=np.nan,
+            engine=engine,
+            **shared,
         )
     else:
-        sparsity = None if UPDATES[method].penalty else ATOMS_PER_PATCH
+        coder = {} if UPDATES[method].penalty else _coder(data, lasso_share)
         rounds = max(1, max_iter // ROAD_PER_STAGE)
-        model = AlternatingDictionaryLearning(
-            n_components, update=method, n_nonzero_coefs=sparsity, max_iter=rounds, **shared
-        )
+        model = AlternatingDictionaryLearning(n_components, update=method, max_iter=rounds, **coder, **shared)
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)
@@ -89,3 +101,9 @@ def learn_dictionary(
             model.fit(data)
     atoms: Array = model.components_
     return atoms
+
+
+def _coder(data: Array, lasso_share: float | None) -> dict[str, Any]:
+    if lasso_share is None:
+        return {"n_nonzero_coefs": ATOMS_PER_PATCH}
+    return {"coder": "lasso", "alpha": lasso_share * float(np.sqrt(np.mean(np.sum(np.square(data), axis=1))))}

@@ -114,6 +114,7 @@ def fit_predictor(
     axes: Plane | None,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
+    engine: str,
     progress: Progress | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
@@ -148,9 +149,13 @@ def fit_predictor(
             n_components,
             method=chosen["method"],
             epsilon=EPSILON[approach] if chosen["epsilon"] is None else chosen["epsilon"],
+            rho=chosen["rho"],
+            # Of anchors only the directions count, and OMP is the cheaper coder.
+            lasso_share=chosen["alpha"] if chosen["coder"] == "lasso" and not anchored else None,
             max_iter=chosen["max_iter"],
             seed=seed,
             n_jobs=n_jobs,
+            engine=engine,
             progress=progress,
         )
         return atoms.astype(np.float32)

@@ -16,6 +16,7 @@ from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
+from roadict.road.engines.pick import ENGINES
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Plane = NDArray[np.float32]
@@ -53,12 +54,14 @@ class SuperResolution:
         In pixels of the large picture. None: three pixels of the small picture, and one.
     epsilon : float, default=None
         Bound on the relative error for ROAD. None: 0.3 for "anchored", whose atoms are directions only, else 0.05.
+    rho : float or "auto", default="auto"
+        Penalty of ROAD.
     max_iter : int, default=120
         Iterations of ROAD; two-stage methods take a sixth as many.
     max_samples : int, default=4000
         Samples that the dictionary is learned from. Codes and regressors are fitted to more.
     coder : {"lasso", "omp"}, default="lasso"
-        For "zeyde" and "yang".
+        For "zeyde" and "yang", where two-stage methods learn with it, too.
     alpha : float, default=0.03
         Weight of Σ|codes| for "lasso", relative to the root-mean-square norm of the training features.
     n_nonzero_coefs : int, default=3
@@ -68,6 +71,8 @@ class SuperResolution:
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
     n_jobs : int, default=None
         Threads. None: all cores.
+    engine : str, default="auto"
+        Of ROAD.
 
     Attributes
     ----------
@@ -95,6 +100,7 @@ class SuperResolution:
         patch_size: int | None = None,
         stride: int | None = None,
         epsilon: float | None = None,
+        rho: float | str = "auto",
         max_iter: int = 120,
         max_samples: int = 4000,
         coder: str = "lasso",
@@ -103,6 +109,7 @@ class SuperResolution:
         back_projection: int = 1,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
+        engine: str = "auto",
     ) -> None:
         self.scale = scale
         self.approach = approach
@@ -112,6 +119,7 @@ class SuperResolution:
         self.patch_size = patch_size
         self.stride = stride
         self.epsilon = epsilon
+        self.rho = rho
         self.max_iter = max_iter
         self.max_samples = max_samples
         self.coder = coder
@@ -120,10 +128,11 @@ class SuperResolution:
         self.back_projection = back_projection
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
 
     def parameters(self) -> dict[str, Any]:
-        """What the model was made with, but for ``random_state`` and ``n_jobs``, which do not tell what it is."""
-        left_out = ("random_state", "n_jobs")
+        """What the model was made with, but for what does not tell what it is: seed, threads and engine."""
+        left_out = ("random_state", "n_jobs", "engine")
         return {name: value for name, value in vars(self).items() if not name.endswith("_") and name not in left_out}
 
     def fit(self, pictures: Sequence[ArrayLike], progress: Progress | None = None) -> Self:
@@ -157,6 +166,7 @@ class SuperResolution:
             axes=self.axes_,
             seed=seed_sequence(self.random_state),
             n_jobs=self.n_jobs,
+            engine=self.engine,
             progress=progress,
         )
         return self
@@ -281,6 +291,9 @@ class SuperResolution:
         checks.real_number("alpha", self.alpha, zero=True)
         if self.epsilon is not None:
             checks.real_number("epsilon", self.epsilon, zero=True)
+        if self.rho != "auto":
+            checks.real_number("rho", self.rho)
+        checks.one_of("engine", self.engine, ENGINES)
         checks.threads("n_jobs", self.n_jobs)
         size, stride = self._grid()
         starts(size, size, stride)
