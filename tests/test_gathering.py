@@ -48,7 +48,7 @@ def test_rows_norms_and_extremes_are_those_of_all_rows(ranks):
 
 def test_picked_rows_are_counted_over_all_ranks(ranks):
     numbers = np.array([19, 0, 12, 13, 0])
-    starts = {rank: start for rank, start in enumerate([0, 13, 13])}
+    starts = dict(enumerate([0, 13, 13]))
     np.testing.assert_array_equal(
         ranks(lambda comm, rows: picked(comm, rows, starts[comm.rank], numbers)), ROWS[numbers]
     )
