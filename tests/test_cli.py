@@ -704,7 +704,7 @@ def kill_at(condition, *arguments):
     ("number", "code", "method"),
     [(signal.SIGINT, 130, ()), (signal.SIGTERM, 143, ("--method", "ksvd", "--sparsity", "2"))],
 )
-def test_the_first_signal_ends_gracefully_and_the_run_goes_on(interruptible, folder, unbroken, number, code, method):
+def test_the_first_signal_ends_gracefully_with_a_checkpoint(interruptible, folder, number, code, method):
     options = [option for option in KEPT if option not in ("--rho", "10")] if method else KEPT
     arguments = ("learn", "data.npy", "-o", "out.npz", *options, *method, "--max-iter", "100000000", "--every", "1h")
     result = stop_in_the_middle(number, *arguments)

@@ -137,7 +137,7 @@ _ALONE: ContextVar[bool] = ContextVar("alone", default=False)
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Within this block fits are of one process, also where a process group has been initialised.
+    """Within this block, and this thread, fits are of one process, also where a process group is initialised.
 
     Examples
     --------
