@@ -357,7 +357,7 @@ def test_a_rank_whose_disk_is_full_is_heard_by_all(tmp_path, on_ranks, monkeypat
 
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="checkpoint folder .*file.* cannot be used"):
+    with pytest.raises(ValueError, match=r"checkpoint folder .*file.* cannot be used"):
         road(rho=10.0, checkpoint=tmp_path / "file").fit(DATA)
 
 

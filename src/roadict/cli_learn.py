@@ -182,16 +182,17 @@ def _learn(
 ) -> None:
     """Read, learn and write, as one of the ranks; rank 0 speaks and writes the model."""
     from roadict import checkpoints
-    from roadict.gathering import OtherRankError, gathered, together
+    from roadict.gathering import OtherRankError, counts, gathered, together
     from roadict.keeper import RunStoppedError
     from roadict.tables import read_rows
 
     quiet = quiet or comm.rank > 0
     try:
         X = together(comm, lambda: read_rows(data, key, comm.rank, comm.size))
+        n_samples = sum(counts(comm, len(X)))
         if not quiet:
-            many = f" (rank 0 of {comm.size})" if comm.size > 1 else ""
-            typer.echo(f"{data}: {X.shape[0]} samples of {X.shape[1]} features, {X.dtype}{many}", err=True)
+            many = f", on {comm.size} ranks" if comm.size > 1 else ""
+            typer.echo(f"{data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{many}", err=True)
         keeping, stopped = model.get_params()["checkpoint"], None
         try:
             fit_with_progress(model, X, quiet)

@@ -137,7 +137,7 @@ _ALONE: ContextVar[bool] = ContextVar("alone", default=False)
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Within this block fits are of one process, also where a process group has been initialised.
+    """Within this block, and this thread, fits are of one process, also where a process group is initialised.
 
     Examples
     --------
@@ -167,7 +167,11 @@ def started_by_torchrun() -> bool:
 
 def is_restart() -> bool:
     """Whether torchrun has started this group again, after one of its processes had died."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return _restarts() > 0
+
+
+def _restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 @contextmanager
@@ -185,13 +189,24 @@ def process_group(timeout: float, *, cuda: bool) -> Iterator[Comm]:
         yield SERIAL
         return
     try:
-        from torch import cuda as gpu
-        from torch import distributed
+        import torch
     except ImportError as missing:
         raise ImportError(MISSING_TORCH) from missing
+    distributed: Any = torch.distributed  # its types leave out what it documents
     if cuda:
-        gpu.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=timedelta(seconds=timeout))
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    wait = timedelta(seconds=timeout)
+    try:
+        store, rank, size = next(distributed.rendezvous("env://", timeout=wait))
+        store.set_timeout(wait)
+        if os.environ.get("GROUP_WORLD_SIZE") == "1":
+            # One torchrun keeps one store for all its restarts, with the addresses of the dead in it. (Several agree
+            # on a new store each time, but need not agree on the number of restarts.)
+            store = distributed.PrefixStore(f"restart-{_restarts()}", store)
+        backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
+    except RuntimeError as failure:
+        raise RankLostError(f"the processes did not find each other ({' '.join(str(failure).split())})") from failure
     try:
         yield TorchComm()
     finally:

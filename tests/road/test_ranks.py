@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict import ROAD
+from roadict.estimators.agreement import agreed_seed
 from roadict.metrics import dictionary_error
 from roadict.road.engines.pick import make_engine
 from roadict.road.formulation import Problem
@@ -101,10 +102,11 @@ def test_a_callback_of_one_rank_ends_the_run_of_all(on_ranks):
     assert [(model.stop_reason_, model.n_iter_) for model in on_ranks(3, fit)] == [("callback", 7)] * 3
 
 
-def test_an_unset_seed_is_the_same_on_all_ranks(on_ranks):
-    models, _ = fit_on(on_ranks, 3, TRUTH.data, n_components=12, rho=10.0, max_iter=5)
-    for model in models:
-        np.testing.assert_array_equal(model.components_, models[0].components_)
+def test_a_seed_that_was_not_given_is_the_same_on_all_ranks(on_ranks):
+    first, *others = on_ranks(3, lambda comm: agreed_seed(None, None, comm).entropy)
+    assert others == [first, first]
+    assert on_ranks(2, lambda comm: agreed_seed(7, None, comm).entropy) == [7, 7]
+    assert on_ranks(1, lambda comm: agreed_seed(None, None, comm).entropy) != [first]
 
 
 @pytest.mark.parametrize(

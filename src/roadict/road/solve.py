@@ -165,8 +165,7 @@ def solve(
             if not measures.finite:
                 return Outcome(History(columns), "non-finite")
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
-        ended = int(any(isinstance(answer, bool | np.bool_) and answer for answer in answers))
-        due, stop = (0, 0) if watch is None else watch.wants()
+        ended, due, stop = _votes(answers, watch)
         if listening:
             ended, due, stop = largest_of_each(comm, ended, due, stop)
         if ended:
@@ -178,6 +177,12 @@ def solve(
         if watch is not None and (due or stop):
             watch.keep(columns, stop)
     return Outcome(History(columns), reason)
+
+
+def _votes(answers: list[Any], watch: Watch | None) -> tuple[int, int, int]:
+    """Whether a callback ends the run, whether it is to be kept, and the number of a signal that ends it, or 0."""
+    ended = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+    return int(ended), *((0, 0) if watch is None else watch.wants())
 
 
 def has_converged(measures: Measures, tol: float, error_bound: float | None) -> bool:
