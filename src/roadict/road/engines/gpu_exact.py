@@ -139,7 +139,10 @@ class ExactBatch:
         """Sum Gram matrices and sums over the ranks, if there are any; returns the sums."""
         if self._comm is SERIAL:
             return self._block_sums, self._sample_sums
-        mine = [self._grams.sum(1, dtype=torch.float64), self._block_sums.sum(1), self._sample_sums.sum(1)]
+        grams = self._grams[:, 0].to(torch.float64)
+        for chunk in range(1, self.layout.n_chunks):  # in the order of ``top_eigenvectors``
+            grams = grams + self._grams[:, chunk]
+        mine = [grams, self._block_sums.sum(1), self._sample_sums.sum(1)]
         total = self._comm.sum(torch.cat([part.flatten() for part in mine]))
         grams, *sums = torch.split(total, [part.numel() for part in mine])
         self._total_grams = grams.view(self.n_problems, 1, *self._grams.shape[2:])
