@@ -98,6 +98,27 @@ def test_a_stopped_run_ends_as_if_it_had_not_been(tmp_path, name):
             assert_same(resumed, unbroken.fit(data_of(unbroken)))
 
 
+def test_a_look_for_an_exact_fit_is_not_repeated(tmp_path, monkeypatch):
+    """A run that has been looked at on its way down goes on to the next, smaller residual."""
+    looks, callback_at = [], []
+
+    def look(data, atoms, *rest):
+        looks.append(atoms.copy())
+
+    monkeypatch.setattr("roadict.road.learn.find_exact_fit", look)
+    options = {"max_iter": 600, "n_init": 1, "callback": lambda snapshot: callback_at.append(len(looks))}
+    unbroken = road(**options).fit(DATA)
+    expected = looks.copy()
+    assert len(expected) > 1
+    moment = callback_at.index(1) + 3  # three iterations after the first look
+    looks.clear()
+    callback_at.clear()
+    assert stop_at(tmp_path, road(**options), moment)
+    assert len(looks) == 1
+    assert_same(road(**options, checkpoint=tmp_path).fit(DATA), unbroken)
+    np.testing.assert_array_equal(looks, expected)
+
+
 @pytest.mark.parametrize("update", UPDATES)
 def test_two_stage_runs_go_on_too(tmp_path, update):
     def model(**more):
