@@ -13,6 +13,7 @@ from roadict.coders.pick import encode
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.training import Samples, gather
+from roadict.road.solve import Callback
 from roadict.seeds import streams
 
 Plane = NDArray[np.float32]
@@ -115,6 +116,7 @@ def fit_predictor(
     seed: np.random.SeedSequence,
     n_jobs: int | None,
     progress: Progress | None,
+    callback: Callback | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
     approach = chosen["approach"]
@@ -152,6 +154,7 @@ def fit_predictor(
             seed=seed,
             n_jobs=n_jobs,
             progress=progress,
+            callback=callback,
         )
         return atoms.astype(np.float32)
 

@@ -16,6 +16,7 @@ from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Plane = NDArray[np.float32]
@@ -126,7 +127,9 @@ class SuperResolution:
         left_out = ("random_state", "n_jobs")
         return {name: value for name, value in vars(self).items() if not name.endswith("_") and name not in left_out}
 
-    def fit(self, pictures: Sequence[ArrayLike], progress: Progress | None = None) -> Self:
+    def fit(
+        self, pictures: Sequence[ArrayLike], progress: Progress | None = None, callback: Callback | None = None
+    ) -> Self:
         """Learn from pictures, which are shrunken to know what is lost.
 
         Parameters
@@ -134,6 +137,8 @@ class SuperResolution:
         pictures : sequence of arrays of shape (height, width) or (height, width, channels)
         progress : callable, default=None
             Called with steps done, steps in all, and a text.
+        callback : callable, default=None
+            As for ``ROAD``, while the dictionary is learned.
 
         Returns
         -------
@@ -158,6 +163,7 @@ class SuperResolution:
             seed=seed_sequence(self.random_state),
             n_jobs=self.n_jobs,
             progress=progress,
+            callback=callback,
         )
         return self
 
