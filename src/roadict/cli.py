@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from roadict import __version__, cli_experiments, cli_pictures
-from roadict.console import WorkStoppedError, check_output, number_or_word, progress_bar, showing_warnings
+from roadict.console import WorkStoppedError, check_output, number_or_word, progress_bar, showing_warnings, watcher
 
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
@@ -280,9 +280,12 @@ def demo(
 def _fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
     with showing_warnings(), progress_bar(quiet, "learning") as advance:
         start = 0
+        watch = watcher(quiet)
 
         def callback(snapshot: "Snapshot") -> None:
             nonlocal start
+            if watch is not None:
+                watch(snapshot)
             start += snapshot.iteration == 1
             text = f"objective {snapshot.objective:.5g}  primal {snapshot.primal:.0e}  dual {snapshot.dual:.0e}"
             advance(snapshot.iteration, snapshot.max_iter, f"start {start}  {text}")
