@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import browser
 from roadict.road.formulation import Problem, constrained, inexact, lasso
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
@@ -30,3 +31,12 @@ def make_problem():
         return Problem(data, observed, formulation, rhos), *start
 
     return make
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Give a Chromium to open pages in; one for all tests, as its start takes a second or two."""
+    if reason := browser.missing():
+        pytest.skip(reason)
+    with browser.browser() as opened:
+        yield opened

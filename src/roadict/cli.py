@@ -1,4 +1,4 @@
-"""The command line: learn, encode, show, demo; others are in ``cli_pictures`` and ``cli_experiments``."""
+"""The command line: learn, encode, show, demo; others are in ``cli_pictures``, ``cli_experiments``, ``cli_studio``."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from roadict import __version__, cli_experiments, cli_pictures
+from roadict import __version__, cli_experiments, cli_pictures, cli_studio
 from roadict.console import WorkStoppedError, check_output, number_or_word, progress_bar, showing_warnings, watcher
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ app = typer.Typer(
 )
 cli_pictures.add_commands(app)
 cli_experiments.add_commands(app)
+cli_studio.add_commands(app)
 
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
