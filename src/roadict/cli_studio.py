@@ -7,9 +7,7 @@ import typer
 
 def add_commands(app: typer.Typer) -> None:
     """Give the program its command for the studio."""
-    app.command(epilog="Example: roadict studio    or, on a machine without a screen: roadict studio --no-browser")(
-        studio
-    )
+    app.command(epilog="Examples: roadict studio    roadict studio --port 8000 --no-browser")(studio)
 
 
 def studio(

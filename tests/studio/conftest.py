@@ -44,7 +44,8 @@ def tiny(tmp_path):
 
 @pytest.fixture
 def large(tmp_path):
-    """A picture that takes long enough to be cancelled."""
+    """A picture that takes many minutes: no patch of it is like another, and little of it looks like noise."""
+    blocks = np.random.default_rng(1).integers(0, 256, (300, 300, 3), dtype=np.uint8)
     path = tmp_path / "large.png"
-    Image.fromarray(np.random.default_rng(1).integers(0, 256, (160, 160, 3), dtype=np.uint8)).save(path)
+    Image.fromarray(blocks.repeat(2, axis=0).repeat(2, axis=1)).save(path)
     return path

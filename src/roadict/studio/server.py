@@ -45,7 +45,7 @@ def serve(host: str, port: int | None, *, open_browser: bool, told: Callable[[st
         page = build(bench, folder)
         try:
             _, address, _ = page.launch(
-                server_name=host,
+                server_name=f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
                 server_port=chosen,
                 share=False,
                 quiet=True,
