@@ -1,4 +1,4 @@
-"""The command line: encode, show, demo; the others are in ``cli_learn``, ``cli_pictures`` and ``cli_experiments``."""
+"""The command line: encode, show, demo; the others are in ``cli_learn``, ``cli_pictures`` and their like."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from roadict import __version__, cli_experiments, cli_learn, cli_pictures
+from roadict import __version__, cli_experiments, cli_learn, cli_pictures, cli_studio
 from roadict.cli_learn import DataArgument, KeyOption, QuietOption, fit_with_progress, report
 from roadict.console import WorkStoppedError, check_output, progress_bar, showing_warnings
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 cli_learn.add_commands(app)
 cli_pictures.add_commands(app)
 cli_experiments.add_commands(app)
+cli_studio.add_commands(app)
 
 
 def main() -> None:

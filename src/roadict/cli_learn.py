@@ -17,6 +17,7 @@ from roadict.console import (
     seconds,
     showing_warnings,
     stop_requests,
+    watcher,
 )
 
 if TYPE_CHECKING:
@@ -234,9 +235,12 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
     """Fit a model and show how far it is."""
     with showing_warnings(), progress_bar(quiet, "learning") as advance:
         start = 0
+        watch = watcher(quiet)
 
         def callback(snapshot: "Snapshot") -> None:
             nonlocal start
+            if watch is not None:
+                watch(snapshot)
             if start == 0 and snapshot.iteration > 1:
                 typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
             start += snapshot.iteration == 1 or start == 0

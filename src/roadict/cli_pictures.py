@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from numpy.typing import NDArray
 
-from roadict.console import check_output, number_or_word, progress_bar, showing_warnings
+from roadict.console import check_output, number_or_word, progress_bar, showing_warnings, watcher
 
 if TYPE_CHECKING:
     from roadict.pictures import SuperResolution
@@ -106,7 +106,7 @@ def denoise(
     if not quiet:
         typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
     with showing_warnings(), progress_bar(quiet, "denoising") as advance:
-        result = clean(noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance)
+        result = clean(noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"noisy": noisy, "roadict": result})
@@ -138,7 +138,7 @@ def inpaint(
     if not quiet:
         typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
     with showing_warnings(), progress_bar(quiet, "filling") as advance:
-        result = fill(holes, missing, random_state=seed, n_jobs=jobs, progress=advance)
+        result = fill(holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"input": holes, "roadict": result})
@@ -169,9 +169,8 @@ def _model(fresh: "SuperResolution", file: Path | None, folder: Path | None, qui
         return model
     pictures = None if folder is None else _pictures_in(folder)
     with showing_warnings(), progress_bar(quiet, "training") as advance:
-        return trained(
-            fresh, pictures, progress=advance, told=None if quiet else lambda text: typer.echo(text, err=True)
-        )
+        told = None if quiet else lambda text: typer.echo(text, err=True)
+        return trained(fresh, pictures, progress=advance, callback=watcher(quiet), told=told)
 
 
 def _pictures_in(folder: Path) -> list[Picture]:

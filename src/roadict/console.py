@@ -8,8 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from roadict.events import SnapshotEvents
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal."""
@@ -29,17 +33,29 @@ def progress_bar(
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on standard error: a bar on a terminal, else a plain line every two seconds.
 
+    Events (see ``roadict.events``) where another program asks for them.
+
     The time left is by the number of steps, unless ``left``, called with steps done and in all, knows better.
     """
+    from roadict import events
     from roadict.progress import PlainProgress, bar_on_terminal
 
     if quiet:
         yield lambda done, total, text: None
+    elif events.wanted():
+        yield events.EventProgress(verb, left)
     elif sys.stderr.isatty():
         with bar_on_terminal(verb, left) as advance:
             yield advance
     else:
         yield PlainProgress(verb, left)
+
+
+def watcher(quiet: bool) -> "SnapshotEvents | None":
+    """Return a callback for learners, where another program asks to watch."""
+    from roadict import events
+
+    return events.SnapshotEvents() if events.wanted() and not quiet else None
 
 
 @contextmanager

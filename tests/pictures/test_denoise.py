@@ -63,3 +63,16 @@ def test_errors_say_what_to_do():
         denoise(np.zeros((9, 9)), "much")
     with pytest.raises(ValueError, match="sigma=-1"):
         denoise(np.zeros((9, 9)), -1)
+
+
+def test_a_callback_sees_the_dictionary_form_and_may_end_its_learning(scene):
+    seen = []
+
+    def stop_at_the_third(snapshot):
+        seen.append(snapshot.dictionary)
+        return snapshot.iteration == 3
+
+    denoise(scene[:24, :24], 0.05, n_components=8, random_state=0, callback=stop_at_the_third)
+    assert len(seen) == 3
+    assert seen[0].shape == (8, 64)
+    assert not np.array_equal(seen[0], seen[2])

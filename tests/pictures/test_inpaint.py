@@ -78,3 +78,16 @@ def test_errors_say_what_to_do(scene):
         inpaint(scene)
     with pytest.raises(ValueError, match="each side must have at least 8"):
         inpaint(np.zeros((4, 9)), np.eye(4, 9))
+
+
+def test_a_callback_may_end_the_learning(scene):
+    seen = []
+
+    def stop(snapshot):
+        seen.append(snapshot.iteration)
+        return True
+
+    missing = np.zeros((24, 24), bool)
+    missing[10:12] = True
+    inpaint(scene[:24, :24], missing, n_components=8, random_state=0, callback=stop)
+    assert seen == [1]

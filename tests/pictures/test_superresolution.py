@@ -183,3 +183,10 @@ def test_errors_say_what_to_do(model):
         model.predict(np.full((9, 9), np.nan))
     with pytest.raises(ValueError, match="the model enlarges by 2"):
         upscale(np.zeros((9, 9)), 3, model=model)
+
+
+def test_a_callback_sees_the_dictionary_form():
+    seen = []
+    fresh = SuperResolution(2, n_components=8, max_iter=3, epsilon=0.8, random_state=0)
+    fresh.fit([data.page()], callback=lambda snapshot: seen.append(snapshot.dictionary.shape[0]))
+    assert seen == [8, 8, 8]

@@ -10,6 +10,7 @@ from roadict import checks
 from roadict.pictures import ranges
 from roadict.pictures.dictionaries import Progress
 from roadict.pictures.selfcoding import POOL, Patches, code_plane, first_atoms, refined, some_patches
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence, streams
 
 PATCH = 8
@@ -32,6 +33,7 @@ def denoise(
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> NDArray[Any]:
     """Take white noise off a picture.
 
@@ -53,6 +55,8 @@ def denoise(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while the dictionary is learned.
 
     Returns
     -------
@@ -91,6 +95,7 @@ def denoise(
             seed=seed,
             n_jobs=n_jobs,
             progress=progress,
+            callback=callback,
         )
         for sweep in range(SWEEPS):
             atoms = refined(atoms, pool, GAIN * level, None, n_jobs)

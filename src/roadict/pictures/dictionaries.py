@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
-from roadict.road.solve import Snapshot
+from roadict.road.solve import Callback, Snapshot
 from roadict.seeds import streams
 from roadict.updates.pick import UPDATES
 
@@ -37,6 +37,7 @@ def learn_dictionary(
     rho: float | str = "auto",
     lasso_share: float | None = None,
     engine: str = "auto",
+    callback: Callback | None = None,
 ) -> Array:
     """Learn unit atoms from samples.
 
@@ -63,6 +64,8 @@ def learn_dictionary(
         with three atoms per sample.
     engine : str
         ROAD's.
+    callback : callable or None
+        Called after every iteration with a ``Snapshot`` of the run, which ends where it returns True.
 
     Returns
     -------
@@ -73,11 +76,12 @@ def learn_dictionary(
         chosen = rng.choice(len(data), n_components, replace=len(data) < n_components)
         return unit_rows(np.nan_to_num(data[chosen]))[0]
 
-    def callback(snapshot: Snapshot) -> None:
+    def after_iteration(snapshot: Snapshot) -> Any:
         if progress is not None:
             progress(snapshot.iteration, snapshot.max_iter, "learning the dictionary")
+        return None if callback is None else callback(snapshot)
 
-    shared: dict[str, Any] = {"callback": callback, "random_state": seed, "n_jobs": n_jobs}
+    shared: dict[str, Any] = {"callback": after_iteration, "random_state": seed, "n_jobs": n_jobs}
     model: ROAD | AlternatingDictionaryLearning
     if method == "road":
         model = ROAD(

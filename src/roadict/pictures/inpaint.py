@@ -17,6 +17,7 @@ from roadict.pictures.selfcoding import (
     refined,
     some_patches,
 )
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence, streams
 
 Plane = NDArray[np.float32]
@@ -47,6 +48,7 @@ def inpaint(
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> NDArray[Any]:
     """Fill in missing pixels.
 
@@ -68,6 +70,8 @@ def inpaint(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while the dictionary is learned.
 
     Returns
     -------
@@ -104,6 +108,7 @@ def inpaint(
             seed=seed,
             n_jobs=n_jobs,
             progress=progress,
+            callback=callback,
         )
         for sweep in range(SWEEPS):
             atoms = refined(atoms, pool, LEVEL * unit, AT_MOST, n_jobs)

@@ -13,6 +13,7 @@ from roadict.coders.pick import encode
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.training import Samples, gather
+from roadict.road.solve import Callback
 from roadict.seeds import streams
 
 Plane = NDArray[np.float32]
@@ -116,6 +117,7 @@ def fit_predictor(
     n_jobs: int | None,
     engine: str,
     progress: Progress | None,
+    callback: Callback | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
     approach = chosen["approach"]
@@ -157,6 +159,7 @@ def fit_predictor(
             n_jobs=n_jobs,
             engine=engine,
             progress=progress,
+            callback=callback,
         )
         return atoms.astype(np.float32)
 

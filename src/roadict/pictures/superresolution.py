@@ -17,6 +17,7 @@ from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
 from roadict.road.engines.pick import ENGINES
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Plane = NDArray[np.float32]
@@ -135,7 +136,9 @@ class SuperResolution:
         left_out = ("random_state", "n_jobs", "engine")
         return {name: value for name, value in vars(self).items() if not name.endswith("_") and name not in left_out}
 
-    def fit(self, pictures: Sequence[ArrayLike], progress: Progress | None = None) -> Self:
+    def fit(
+        self, pictures: Sequence[ArrayLike], progress: Progress | None = None, callback: Callback | None = None
+    ) -> Self:
         """Learn from pictures, which are shrunken to know what is lost.
 
         Parameters
@@ -143,6 +146,8 @@ class SuperResolution:
         pictures : sequence of arrays of shape (height, width) or (height, width, channels)
         progress : callable, default=None
             Called with steps done, steps in all, and a text.
+        callback : callable, default=None
+            As for ``ROAD``, while the dictionary is learned.
 
         Returns
         -------
@@ -168,6 +173,7 @@ class SuperResolution:
             n_jobs=self.n_jobs,
             engine=self.engine,
             progress=progress,
+            callback=callback,
         )
         return self
 

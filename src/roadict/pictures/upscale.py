@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from roadict import __version__
 from roadict.pictures.dictionaries import Progress
 from roadict.pictures.superresolution import SuperResolution
+from roadict.road.solve import Callback
 
 Picture = NDArray[Any]
 BUNDLED = (
@@ -58,6 +59,7 @@ def trained(
     pictures: Sequence[Picture] | None = None,
     *,
     progress: Progress | None = None,
+    callback: Callback | None = None,
     told: Callable[[str], None] | None = None,
 ) -> SuperResolution:
     """Return the model trained on these pictures: from the cache, or else now, and kept there.
@@ -70,7 +72,7 @@ def trained(
         Not yet fitted; with an integer ``random_state``.
     pictures : sequence of arrays, default=None
         None: those inside scikit-image.
-    progress : callable, default=None
+    progress, callback : callable, default=None
         As for ``fit``.
     told : callable, default=None
         Called with a sentence on what is done.
@@ -88,7 +90,7 @@ def trained(
         say(f"model from {path}")
         return found
     say(f"training on {len(chosen)} pictures, once")
-    model.fit(chosen, progress)
+    model.fit(chosen, progress, callback)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         model.save(path)
@@ -119,6 +121,7 @@ def upscale(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> Picture:
     """Enlarge a picture by 2, 3 or 4.
 
@@ -139,6 +142,8 @@ def upscale(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while a model is trained.
 
     Returns
     -------
@@ -148,7 +153,7 @@ def upscale(
     if model is None:
         fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)
         fresh.check()
-        model = trained(fresh, progress=progress)
+        model = trained(fresh, progress=progress, callback=callback)
     elif model.scale != scale:
         raise ValueError(f"scale={scale!r}, but the model enlarges by {model.scale}; train or load another one")
     return model.predict(picture, progress)
