@@ -3,7 +3,8 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+import tifffile
+from PIL import Image, ImageOps
 
 from roadict.pictures.files import PictureFileError, read_picture, write_picture
 
@@ -130,3 +131,47 @@ def test_formats_that_cannot_hold_the_picture_are_refused_and_nothing_is_written
         with pytest.raises(PictureFileError, match=words):
             write_picture(tmp_path / name, picture)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_16_bit_pictures_are_turned_as_the_camera_noted(tmp_path, orientation):
+    picture = noise(np.uint16, 3)
+    tags = [(274, "H", 1, orientation, True)]
+    tifffile.imwrite(tmp_path / "x.tif", picture, photometric="rgb", extratags=tags)
+    coarse = Image.fromarray((picture >> 8).astype(np.uint8))
+    coarse.getexif()[274] = orientation
+    expected = np.asarray(ImageOps.exif_transpose(coarse))
+    np.testing.assert_array_equal(read_picture(tmp_path / "x.tif") >> 8, expected)
+    grey = Image.fromarray(picture[..., 0])
+    grey.save(tmp_path / "x.png", exif=coarse.getexif())
+    np.testing.assert_array_equal(read_picture(tmp_path / "x.png") >> 8, expected[..., 0])
+
+
+def test_16_bit_tiffs_of_other_programs(tmp_path):
+    colours, grey = noise(np.uint16, 3), noise(np.uint16, None)
+    planes = np.ascontiguousarray(np.moveaxis(colours, 2, 0))
+    tifffile.imwrite(tmp_path / "planes.tif", planes, photometric="rgb", planarconfig="separate")
+    np.testing.assert_array_equal(read_picture(tmp_path / "planes.tif"), colours)
+    tifffile.imwrite(tmp_path / "negative.tif", 65535 - grey, photometric="miniswhite")
+    np.testing.assert_array_equal(read_picture(tmp_path / "negative.tif"), grey)
+
+
+def test_a_16_bit_tiff_in_a_compression_that_is_not_at_hand_is_not_called_damaged(tmp_path, monkeypatch):
+    write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
+
+    def fail(*_):
+        raise ValueError("<COMPRESSION.LZW: 5> requires the 'imagecodecs' package")
+
+    monkeypatch.setattr(tifffile, "imread", fail)
+    with pytest.raises(PictureFileError, match="save it with ZIP or without compression"):
+        read_picture(tmp_path / "x.tif")
+
+
+def test_a_colour_that_stands_for_transparency_keeps_bits_and_greyness(tmp_path):
+    for dtype in (np.uint8, np.uint16):
+        picture = noise(dtype, None)
+        Image.fromarray(picture).save(tmp_path / "key.png", transparency=int(picture[3, 4]))
+        keyed = read_picture(tmp_path / "key.png")
+        assert (keyed.dtype, keyed.shape) == (dtype, (13, 17, 2))
+        np.testing.assert_array_equal(keyed[..., 0], picture)
+        np.testing.assert_array_equal(keyed[..., 1], (picture != picture[3, 4]) * np.iinfo(dtype).max)

@@ -26,6 +26,8 @@ _AS_IS = ("L", "LA", "RGB", "RGBA")
 # What Pillow and tifffile raise on broken files, by which bytes are broken.
 _DAMAGE = (OSError, SyntaxError, ValueError, LookupError, EOFError, struct.error, zlib.error, OverflowError)
 _JPEG_QUALITY = 95
+_ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
+_WHITE_IS_ZERO, _ONE_AFTER_THE_OTHER = 0, 2
 
 
 class PictureFileError(ValueError):
@@ -118,7 +120,7 @@ def _pixels(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pix
     if frames > 1:
         _refuse(path, f"has {frames} frames", "save one of them as a picture of its own")
     if png16.is_png16(raw):
-        return _png16(path, raw)
+        return _png16(path, raw, image)
     if image.format == "TIFF":
         return _read_tiff(path, raw, image)
     image.load()
@@ -131,31 +133,61 @@ def _from_pillow(path: str | os.PathLike[str], image: Image.Image) -> Pixels:
         return np.asarray(image).astype(np.uint16)
     if image.mode == "1":
         image = image.convert("L")
-    elif image.mode in ("P", "PA") or "transparency" in image.info:
+    if image.mode in ("P", "PA"):
         image = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    elif image.mode in ("L", "RGB") and "transparency" in image.info:
+        image = image.convert(image.mode + "A")
     if image.mode not in _AS_IS:
         _refuse(path, f"has {image.mode} colours", "convert it to grey or RGB of 8 or 16 bits")
     return np.array(image)
 
 
-def _png16(path: str | os.PathLike[str], raw: bytes) -> Pixels:
+def _png16(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
+    """Read a PNG of 16 bits, with the colour that stands for transparency and the orientation that Pillow finds."""
     try:
-        return png16.decode(raw)
+        pixels = png16.decode(raw)
     except ValueError as error:
         if "interlaced" in str(error):
             _refuse(path, "is an interlaced PNG of 16 bits", "save it without interlacing")
         raise
+    hidden = image.info.get("transparency")
+    if hidden is not None and (pixels.ndim == 2 or pixels.shape[2] == 3):
+        shown = (pixels.reshape(*pixels.shape[:2], -1) != hidden).any(axis=2)
+        pixels = np.dstack([pixels, shown * np.uint16(65535)])
+    return _upright(pixels, image.getexif().get(_ORIENTATION, 1))
 
 
 def _read_tiff(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
     """Read by tifffile what Pillow would give at 8 bits only: colours of 16 bits."""
-    if 16 not in np.atleast_1d(image.tag_v2.get(258, 1)) or image.mode.startswith("I;16"):  # type: ignore[attr-defined]
+    tags: Any = image.tag_v2  # type: ignore[attr-defined]
+    grey = image.mode.startswith("I;16")
+    negative = grey and tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+    if 16 not in np.atleast_1d(tags.get(_BITS, 1)) or grey:
         image.load()
-        return _from_pillow(path, image)
-    pixels: NDArray[Any] = tifffile.imread(io.BytesIO(raw))
-    if pixels.dtype != np.uint16 or pixels.ndim != 3 or image.mode == "CMYK" or pixels.shape[2] not in (2, 3, 4):
-        _refuse(path, f"has {image.mode} colours of {pixels.dtype}", "convert it to grey or RGB of 8 or 16 bits")
-    return pixels
+        pixels = _from_pillow(path, image)
+        return np.iinfo(np.uint16).max - pixels if negative else pixels
+    try:
+        colours: NDArray[Any] = tifffile.imread(io.BytesIO(raw))
+    except (ValueError, LookupError) as error:
+        if "imagecodecs" in str(error):
+            _refuse(path, "is a compressed TIFF of 16 bits per colour", "save it with ZIP or without compression")
+        raise
+    if colours.ndim == 3 and tags.get(_PLANES) == _ONE_AFTER_THE_OTHER:
+        colours = np.moveaxis(colours, 0, 2)
+    if colours.dtype != np.uint16 or colours.ndim != 3 or image.mode == "CMYK" or colours.shape[2] not in (2, 3, 4):
+        _refuse(path, f"has {image.mode} colours of {colours.dtype}", "convert it to grey or RGB of 8 or 16 bits")
+    return _upright(colours, tags.get(_ORIENTATION, 1))
+
+
+def _upright(pixels: NDArray[np.uint16], orientation: int) -> Pixels:
+    """Turn and mirror as a camera's note says: 1 to 8, by the standard for Exif."""
+    if orientation in (5, 6, 7, 8):
+        pixels = np.swapaxes(pixels, 0, 1)
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    return np.ascontiguousarray(pixels)
 
 
 def _tiff(pixels: Pixels) -> bytes:
