@@ -1,6 +1,7 @@
 """Pictures from and to files, with errors that say in one sentence what is wrong and what to do."""
 
 import io
+import logging
 import os
 import struct
 import warnings
@@ -23,11 +24,26 @@ MAX_PIXELS = 178_956_970
 """Larger pictures are refused before they are unpacked (Pillow's own bound): a small file can hold gigabytes."""
 _FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _AS_IS = ("L", "LA", "RGB", "RGBA")
+_DRAWINGS = ("EPS", "WMF")
 # What Pillow and tifffile raise on broken files, by which bytes are broken.
-_DAMAGE = (OSError, SyntaxError, ValueError, LookupError, EOFError, struct.error, zlib.error, OverflowError)
+_DAMAGE = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    LookupError,
+    EOFError,
+    struct.error,
+    zlib.error,
+    OverflowError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
 _JPEG_QUALITY = 95
 _ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
 _WHITE_IS_ZERO, _ONE_AFTER_THE_OTHER = 0, 2
+
+logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else its log of a broken file joins our one line
 
 
 class PictureFileError(ValueError):
@@ -56,6 +72,8 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         If the file cannot be opened, for example FileNotFoundError.
     """
     raw = Path(path).read_bytes()  # from memory, so that an OSError below is the file's contents' and not the disk's
+    if not raw:
+        _refuse(path, "is empty", "save or copy it again")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # our own bound is below; other warnings tell of harmless oddities
@@ -117,8 +135,10 @@ def _pixels(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pix
     if image.width * image.height > MAX_PIXELS:
         raise Image.DecompressionBombError
     frames = getattr(image, "n_frames", 1)
-    if frames > 1:
+    if frames > 1 and image.format != "MPO":  # a camera's JPEG with previews; the first is the picture
         _refuse(path, f"has {frames} frames", "save one of them as a picture of its own")
+    if image.format in _DRAWINGS:  # Pillow would run another program on them
+        _refuse(path, "is a drawing, not pixels", "convert it to PNG")
     if png16.is_png16(raw):
         return _png16(path, raw, image)
     if image.format == "TIFF":
