@@ -56,6 +56,15 @@ def test_pictures_with_nothing_to_learn():
     assert denoise(np.eye(8), 0.1, **QUICK).shape == (8, 8)
 
 
+@pytest.mark.parametrize("side", [9, 12, 16])
+def test_small_pictures_with_little_noise(scene, side):
+    """They have patches for fewer atoms than a bound of so little noise asks for."""
+    small = scene[30 : 30 + side, 40 : 40 + side]
+    noisy = small + np.random.default_rng(8).normal(0, 0.01, small.shape)
+    for sigma in (0.01, "auto"):
+        assert psnr(denoise(noisy, sigma, max_iter=5, random_state=0), small) > 20
+
+
 def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match="7 x 9 pixels; each side must have at least 8"):
         denoise(np.zeros((9, 7)))

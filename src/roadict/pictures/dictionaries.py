@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
+from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.solve import Snapshot
 from roadict.seeds import streams
 from roadict.updates.pick import UPDATES
@@ -46,7 +47,7 @@ def learn_dictionary(
         "road"; an update of ``AlternatingDictionaryLearning``, by OMP with three atoms per sample where it needs a
         coder; or "random": some of the samples, the yardstick for all others.
     epsilon : float
-        ROAD's bound on the relative error.
+        ROAD's bound on the relative error; where so few atoms cannot reach it, a little above what they can.
     max_iter : int
         Of ROAD; two-stage methods take a sixth as many.
     seed : SeedSequence
@@ -72,9 +73,8 @@ def learn_dictionary(
     shared: dict[str, Any] = {"callback": callback, "random_state": seed, "n_jobs": n_jobs}
     model: ROAD | AlternatingDictionaryLearning
     if method == "road":
-        model = ROAD(
-            n_components, epsilon=epsilon, rho=rho, max_iter=max_iter, n_init=1, missing_values=np.nan, **shared
-        )
+        bound = _reachable(data, n_components, epsilon)
+        model = ROAD(n_components, epsilon=bound, rho=rho, max_iter=max_iter, n_init=1, missing_values=np.nan, **shared)
     else:
         sparsity = None if UPDATES[method].penalty else ATOMS_PER_PATCH
         rounds = max(1, max_iter // ROAD_PER_STAGE)
@@ -87,3 +87,11 @@ def learn_dictionary(
         model.fit(data)
     atoms: Array = model.components_
     return atoms
+
+
+def _reachable(data: Array, n_components: int, epsilon: float) -> float:
+    """Relax a bound that no dictionary of so few atoms can meet, as small pictures have patches for few only."""
+    if np.isnan(data).any() or not data.any():  # ROAD takes any bound for the one, and refuses the other
+        return epsilon
+    floor = smallest_error(data, None, n_components)
+    return epsilon if epsilon >= floor else auto_epsilon(floor)
