@@ -76,8 +76,9 @@ def upscale(
     if original is not None and compare is not None:
         from roadict.pictures.training import enlarge
 
-        parts = ranges.split(small)
-        plain = ranges.join(ranges.Parts(enlarge(parts.colour, scale), None), small.dtype, (0.0, 1.0))
+        unit = ranges.white(small)
+        bigger = enlarge(ranges.split(small, unit).colour, scale)
+        plain = ranges.join(ranges.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
         _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
     _done(output, big, quiet)
 
@@ -101,7 +102,7 @@ def denoise(
     noisy = ranges.checked(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, noisy)
     original = _original(compare, noisy.shape[:2], noisy)
-    white = ranges.peak(noisy.dtype)
+    white = ranges.white(noisy)
     share = noise_level(noisy, level if isinstance(level, str) else level * white / 255)
     if not quiet:
         typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
@@ -189,21 +190,25 @@ def _marked(mask: Picture) -> Picture:
     """A mask of any colour as one plane; its alpha does not count."""
     from roadict.pictures import ranges
 
-    colour, _ = ranges.split(mask)
+    colour, _ = ranges.split(mask, ranges.white(mask))
     return colour if colour.ndim == 2 else colour.max(axis=2)
+
+
+def _is_colour(picture: Picture) -> bool:
+    return picture.ndim == 3 and picture.shape[2] > 2
 
 
 def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Picture | None:
     """Read the picture to compare with, which must fit."""
     if path is None:
         return None
-    from roadict.pictures import files, ranges
+    from roadict.pictures import files
 
     original = files.read_picture(path)
     if original.shape[:2] != shape:
         height, width = original.shape[:2]
         raise ValueError(f"{path} has {width} x {height} pixels and the result {shape[1]} x {shape[0]}; cut it to that")
-    if ranges.split(original).colour.ndim != ranges.split(like[:1]).colour.ndim:
+    if _is_colour(original) != _is_colour(like):
         raise ValueError(f"{path} is grey and the picture is not, or the reverse; convert one of them")
     return original
 
@@ -217,7 +222,7 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
     from roadict.pictures.resize import luma
 
     def seen(picture: Picture) -> Picture:
-        colour, _ = ranges.split(picture)
+        colour, _ = ranges.split(picture, ranges.white(picture))
         return luma(colour) if luma_only else colour
 
     truth = seen(original)

@@ -79,6 +79,20 @@ def test_dtype_range_and_channels_stay(model):
     np.testing.assert_allclose(deep / 257, expected, atol=0.51)
 
 
+@pytest.mark.parametrize("approach", ["anchored", "zeyde", "yang"])
+def test_floats_of_any_range_give_the_same_picture(approach):
+    picture = data.coins()[:24, :30]
+    fitted = [
+        SuperResolution(2, approach=approach, method="random", **QUICK).fit([training])
+        for training in (data.page(), data.page() * 1.0)
+    ]
+    expected = fitted[0].predict(picture)
+    for floats, unit in ((picture / 255, 1), (picture * 1.0, 255)):
+        for model in fitted:
+            np.testing.assert_allclose(model.predict(floats) / unit, expected / 255, atol=0.51 / 255)
+    assert np.isfinite(fitted[0].predict(picture * 1e300)).all()
+
+
 def test_alpha_is_enlarged_by_bicubic_and_does_not_touch_the_colours(model):
     colour = data.astronaut()[:16, :20]
     alpha = (np.arange(320).reshape(16, 20, 1) % 256).astype(np.uint8)

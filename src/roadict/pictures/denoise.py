@@ -71,7 +71,8 @@ def denoise(
     checks.whole_number("n_components", n_components)
     checks.whole_number("max_iter", max_iter)
     checks.threads("n_jobs", n_jobs)
-    parts = ranges.split(array)
+    unit = ranges.white(array)
+    parts = ranges.split(array, unit)
     planes = ranges.to_planes(parts.colour)
     level = noise_level(array, sigma)
     if level == 0:
@@ -105,22 +106,27 @@ def denoise(
         )
 
     colour = ranges.from_planes([clean(index) for index in range(len(planes))])
-    return ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, ranges.bounds(array))
+    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    if parts.alpha is not None:
+        result[..., -1] = array[..., -1]
+    return result
 
 
 def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
-    """σ with white at 1 (floats: in their own units), given or estimated.
+    """σ with white at 1, given or estimated.
 
     Parameters
     ----------
     picture : array of shape (height, width) or (height, width, channels)
     sigma : float or "auto"
+        In the units of the picture.
     """
+    unit = ranges.white(picture)
     if isinstance(sigma, str):
         checks.one_of("sigma", sigma, ["auto"], "a number")
-        planes = ranges.to_planes(ranges.split(picture).colour)
+        planes = ranges.to_planes(ranges.split(picture, unit).colour)
         return float(np.mean([estimate_sigma(plane) for plane in planes]))
-    return checks.real_number("sigma", sigma, zero=True) / ranges.peak(picture.dtype)
+    return checks.real_number("sigma", sigma, zero=True) / unit
 
 
 def _active(patches: Patches, level: float) -> Patches:

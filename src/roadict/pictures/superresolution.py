@@ -178,15 +178,15 @@ class SuperResolution:
         """
         self._check_fitted()
         array = ranges.checked("picture", picture, -(-self._grid()[0] // self.scale))
-        limits = ranges.bounds(array)
+        unit, limits = ranges.white(array), ranges.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
         halo = _REACH + _BACK_PROJECTION_REACH * self.back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
-            parts = ranges.split(mirrored(array, tile))
+            parts = ranges.split(mirrored(array, tile), unit)
             big = ranges.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
-            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, limits)
+            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, unit, limits)
             if progress is not None:
                 progress(done + 1, len(work), "tiles")
         return result
@@ -258,7 +258,8 @@ class SuperResolution:
 
     def _training_plane(self, index: int, picture: ArrayLike) -> Plane:
         smallest = self._grid()[0] + self.scale - 1
-        return luma(ranges.split(ranges.checked(f"training picture {index + 1}", picture, smallest)).colour)
+        array = ranges.checked(f"training picture {index + 1}", picture, smallest)
+        return luma(ranges.split(array, ranges.white(array)).colour)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictor_"):
