@@ -54,6 +54,8 @@ def test_pictures_with_nothing_to_learn():
     assert denoise(flat, 0.05, **QUICK)[8:-8, 8:-8].std() < 0.01
     np.testing.assert_array_equal(denoise(flat, 0.0), flat)
     assert denoise(np.eye(8), 0.1, **QUICK).shape == (8, 8)
+    for black in (np.zeros((20, 20), np.uint8), np.full((20, 20, 3), [10, 200, 30], np.uint8)):
+        np.testing.assert_array_equal(denoise(black, **QUICK), black)
 
 
 @pytest.mark.parametrize("side", [9, 12, 16])
@@ -72,3 +74,7 @@ def test_errors_say_what_to_do():
         denoise(np.zeros((9, 9)), "much")
     with pytest.raises(ValueError, match="sigma=-1"):
         denoise(np.zeros((9, 9)), -1)
+    with pytest.raises(ValueError, match="sigma=25 is more than white, 1; give it in the units of the picture"):
+        denoise(np.zeros((9, 9)), 25)
+    with pytest.raises(ValueError, match="more than white, 255"):
+        denoise(np.zeros((9, 9), np.uint8), 1e200)
