@@ -81,6 +81,32 @@ def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, fo
     assert (code, "could not be kept" in err, Path("c.png").exists()) == (0, True, True)
 
 
+def test_the_cache_of_users_without_a_home_or_with_a_relative_one(program, folder, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(Path, "home", lambda: folder / "home")
+    code, _, err = program("upscale", "small.png", "-o", "a.png", *TRAIN)
+    assert (code, f"model kept in {folder}/home/.cache/roadict" in err) == (0, True)
+    assert not Path("relative").exists()
+
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
+    assert (code, "could not be kept (the user has no home folder)" in err) == (0, True)
+    assert Path("b.png").read_bytes() == Path("a.png").read_bytes()
+
+
+def test_a_model_in_the_cache_under_another_ones_name_is_not_used(program, folder):
+    SuperResolution(3, method="random", n_components=16, random_state=0).fit([data.page()]).save("other.npz")
+    assert program("upscale", "small.png", "-o", "a.png", *TRAIN)[0] == 0
+    (cached,) = (folder / "cache" / "roadict").iterdir()
+    cached.write_bytes(Path("other.npz").read_bytes())
+    code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
+    assert (code, "training on 2 pictures" in err) == (0, True)
+    assert Path("b.png").read_bytes() == Path("a.png").read_bytes()
+
+
 def test_16_bits_and_alpha_go_through(program, folder):
     deep = np.dstack([data.astronaut()[:20, :20].astype(np.uint16) * 257, np.full((20, 20), 40_000, np.uint16)])
     write_picture("deep.png", deep)
