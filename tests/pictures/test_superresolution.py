@@ -7,6 +7,7 @@ from roadict.model_io import ModelFileError, write_model
 from roadict.pictures import SuperResolution, tiles, upscale
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
+from roadict.pictures.upscale import trained
 
 from .conftest import eight_bits, luma8
 
@@ -139,12 +140,20 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
 
 
+def test_numbers_of_numpy_find_the_same_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pictures = [data.page()[:100, :100]]
+    for scale in (2, np.int64(2)):
+        trained(SuperResolution(scale, method="random", **QUICK), pictures)
+    assert len(list((tmp_path / "roadict").iterdir())) == 1
+
+
 def test_foreign_and_broken_model_files(tmp_path, model):
     write_model(tmp_path / "road.npz", "ROAD", {}, {})
     with pytest.raises(ModelFileError, match="holds a 'ROAD' model"):
         SuperResolution.load(tmp_path / "road.npz")
     arrays = model.predictor_.arrays() | {"axes": model.axes_}
-    for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}):
+    for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}, {"axes": model.axes_ * np.nan}):
         write_model(tmp_path / "bad.npz", "SuperResolution", model.parameters(), arrays | change)
         with pytest.raises(ModelFileError, match="not a whole"):
             SuperResolution.load(tmp_path / "bad.npz")
@@ -153,6 +162,8 @@ def test_foreign_and_broken_model_files(tmp_path, model):
 def test_errors_say_what_to_do(model):
     for parameters, words in (
         ({"scale": 5}, "scale=5 must be 2, 3 or 4"),
+        ({"scale": 2.0}, "scale=2.0 must be 2, 3 or 4"),
+        ({"scale": np.array([2, 3])}, "must be 2, 3 or 4"),
         ({"approach": "magic"}, "approach='magic' must be one of"),
         ({"stride": 40}, "stride=40 must be at most"),
         ({"n_components": 0}, "n_components=0"),

@@ -1,5 +1,6 @@
 """Super-resolution: enlarge a picture with detail learned from pairs of small and large patches."""
 
+import numbers
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -202,8 +203,12 @@ class SuperResolution:
         """Read a model that ``save`` wrote. Opening somebody's model never runs code."""
         kind, parameters, arrays = model_io.read_model(path)
         if kind != KIND:
-            raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model, not one for super-resolution")
+            raise model_io.ModelFileError(
+                f"{os.fspath(path)} holds a {kind!r} model; pass one that SuperResolution.save wrote"
+            )
         try:
+            if not all(np.isfinite(values).all() for values in arrays.values()):
+                raise ValueError("NaN or infinite numbers")
             model = cls(**parameters)
             model.check()
             size = model._grid()[0]
@@ -271,7 +276,8 @@ class SuperResolution:
         checks.one_of("method", self.method, METHODS)
         checks.one_of("features", self.features, FEATURES)
         checks.one_of("coder", self.coder, [name for name in TAKES if name in ("lasso", "omp")])
-        if self.scale not in SCALES or isinstance(self.scale, bool):
+        scale: Any = self.scale
+        if not isinstance(scale, numbers.Integral) or scale not in SCALES:
             raise ValueError(f"scale={self.scale!r} must be 2, 3 or 4")
         for name in ("n_components", "max_iter", "max_samples", "n_nonzero_coefs"):
             checks.whole_number(name, getattr(self, name))

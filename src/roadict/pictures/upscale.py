@@ -108,7 +108,8 @@ def trained(
 
 def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
     """A name for version, settings and training pictures."""
-    settings = json.dumps([__version__, model.parameters(), repr(model.random_state)], sort_keys=True)
+    chosen = [__version__, model.parameters(), repr(model.random_state)]
+    settings = json.dumps(chosen, sort_keys=True, default=lambda number: number.item())  # NumPy's own numbers
     digest = hashlib.sha256(settings.encode())
     for picture in pictures:
         digest.update(f"{picture.shape}{picture.dtype}".encode())
