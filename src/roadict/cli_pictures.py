@@ -59,7 +59,8 @@ def upscale(
     quiet: QuietOption = False,
 ) -> None:
     """Enlarge a picture with detail learned from others; the first use trains a model and keeps it."""
-    _check_files(output, compare, picture, model)
+    learnt_from = [] if train is None else _pictures_in(train)
+    _check_files(output, compare, picture, model, *learnt_from)
     from roadict.pictures import SuperResolution, files, ranges
 
     if train is not None and model is not None:
@@ -69,7 +70,7 @@ def upscale(
     small = ranges.checked(str(picture), files.read_picture(picture), 3)
     files.check_writable(output, small)
     original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
-    ready = _model(fresh, model, train, quiet)
+    ready = _model(fresh, model, learnt_from, quiet)
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
         big = ready.predict(small, advance)
     files.write_picture(output, big)
@@ -158,7 +159,7 @@ def _comparison(output: Path) -> Path:
     return output.with_name(f"{output.stem}-compare.png")
 
 
-def _model(fresh: "SuperResolution", file: Path | None, folder: Path | None, quiet: bool) -> "SuperResolution":
+def _model(fresh: "SuperResolution", file: Path | None, learnt_from: list[Path], quiet: bool) -> "SuperResolution":
     """Return the model asked for: from a file, from the cache, or trained now."""
     from roadict.pictures.upscale import trained
 
@@ -168,22 +169,27 @@ def _model(fresh: "SuperResolution", file: Path | None, folder: Path | None, qui
             raise ValueError(f"{file} enlarges by {model.scale}, not by {fresh.scale}; pass --scale {model.scale}")
         model.n_jobs = fresh.n_jobs
         return model
-    pictures = None if folder is None else _pictures_in(folder)
+    pictures = [_training_picture(path, fresh) for path in learnt_from] or None
     with showing_warnings(), progress_bar(quiet, "training") as advance:
         return trained(
             fresh, pictures, progress=advance, told=None if quiet else lambda text: typer.echo(text, err=True)
         )
 
 
-def _pictures_in(folder: Path) -> list[Picture]:
-    from roadict.pictures import files
+def _training_picture(path: Path, model: "SuperResolution") -> Picture:
+    from roadict.pictures import files, ranges
 
+    return ranges.checked(str(path), files.read_picture(path), model.smallest_to_learn_from())
+
+
+def _pictures_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ValueError(f"--train {folder} is no folder; name one that holds pictures")
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    here = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    found = sorted(path for path in here if not path.name.startswith("."))
     if not found:
         raise ValueError(f"--train {folder} holds no pictures ({', '.join(SUFFIXES)})")
-    return [files.read_picture(path) for path in found]
+    return found
 
 
 def _marked(mask: Picture) -> Picture:

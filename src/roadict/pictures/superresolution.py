@@ -262,9 +262,12 @@ class SuperResolution:
         return size, self.scale if self.stride is None else self.stride
 
     def _training_plane(self, index: int, picture: ArrayLike) -> Plane:
-        smallest = self._grid()[0] + self.scale - 1
-        array = ranges.checked(f"training picture {index + 1}", picture, smallest)
+        array = ranges.checked(f"training picture {index + 1}", picture, self.smallest_to_learn_from())
         return luma(ranges.split(array, ranges.white(array)).colour)
+
+    def smallest_to_learn_from(self) -> int:
+        """Pixels that each side of a training picture must have."""
+        return self._grid()[0] + self.scale - 1
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictor_"):
