@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Picture = NDArray[Any]
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
+APPROACH, METHOD = "anchored", "road"
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha is kept.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
@@ -49,10 +50,10 @@ def upscale(
         Path | None, typer.Option(help="Folder of pictures to learn from. Default: those inside scikit-image.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
-    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = "anchored",
+    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = APPROACH,
     method: Annotated[
         str, typer.Option(help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.")
-    ] = "road",
+    ] = METHOD,
     compare: CompareOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
@@ -65,6 +66,8 @@ def upscale(
 
     if train is not None and model is not None:
         raise ValueError("--train and --model exclude each other: a model has been trained already")
+    if model is not None and (approach, method) != (APPROACH, METHOD):
+        raise ValueError("--approach and --method do not belong to --model, which has been trained: leave them out")
     fresh = SuperResolution(scale, approach=approach, method=method, random_state=seed, n_jobs=jobs)
     fresh.check()
     small = ranges.checked(str(picture), files.read_picture(picture), 3)

@@ -176,6 +176,10 @@ BAD = {
         ("upscale", "small.png", *OUT, "--train", "little"),
         "little/stamp.png has 6 x 5 pixels; each side must have at least 11",
     ),
+    "method and model": (
+        ("upscale", "small.png", *OUT, "--scale", 2, "--model", "model.npz", "--method", "ksvd"),
+        "leave them out",
+    ),
     "huge sigma": (("denoise", "noisy.png", *OUT, "--sigma", "1e200"), "is more than white, 255"),
     "sigma": (("denoise", "noisy.png", *OUT, "--sigma", "much"), "--sigma much must be a number or auto"),
     "negative sigma": (("denoise", "noisy.png", *OUT, "--sigma", "-3"), "must be a finite number of at least 0"),
