@@ -71,7 +71,7 @@ def upscale(
     fresh = SuperResolution(scale, approach=approach, method=method, random_state=seed, n_jobs=jobs)
     fresh.check()
     small = ranges.checked(str(picture), files.read_picture(picture), 3)
-    files.check_writable(output, small)
+    files.check_writable(output, small, scale)
     original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
     ready = _model(fresh, model, learnt_from, quiet)
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:

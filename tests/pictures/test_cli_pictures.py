@@ -48,6 +48,7 @@ def folder(program, tmp_path, scene, bomb, model):
     Path("empty").mkdir()
     Path("little").mkdir()
     write_picture("little/stamp.png", whole[:5, :6])
+    write_picture("wide.png", np.tile(whole[:3], (1, 1400)))
     model.save("model.npz")
     return tmp_path
 
@@ -179,6 +180,10 @@ BAD = {
     "method and model": (
         ("upscale", "small.png", *OUT, "--scale", 2, "--model", "model.npz", "--method", "ksvd"),
         "leave them out",
+    ),
+    "too wide for JPEG": (
+        ("upscale", "wide.png", "-o", "out.jpg", "--scale", 2, "--model", "model.npz"),
+        "cannot hold a side of 67200 pixels as .jpg, but 65500",
     ),
     "huge sigma": (("denoise", "noisy.png", *OUT, "--sigma", "1e200"), "is more than white, 255"),
     "sigma": (("denoise", "noisy.png", *OUT, "--sigma", "much"), "--sigma much must be a number or auto"),

@@ -40,6 +40,7 @@ _DAMAGE = (
     RuntimeError,
 )
 _JPEG_QUALITY = 95
+_JPEG_SIDE = 65_500
 _ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
 _WHITE_IS_ZERO, _ONE_AFTER_THE_OTHER = 0, 2
 
@@ -110,8 +111,8 @@ def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:
             image.save(file, format=file_format, **({"quality": _JPEG_QUALITY} if file_format == "JPEG" else {}))
 
 
-def check_writable(path: str | os.PathLike[str], pixels: Pixels) -> None:
-    """Refuse a file name whose format cannot hold such a picture; to be called before long work."""
+def check_writable(path: str | os.PathLike[str], pixels: Pixels, scale: int = 1) -> None:
+    """Refuse a file name whose format cannot hold such a picture, enlarged; to be called before long work."""
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         _refuse(path, f"has the extension {suffix!r}", f"name it as one of {', '.join(SUFFIXES)}")
@@ -121,6 +122,9 @@ def check_writable(path: str | os.PathLike[str], pixels: Pixels) -> None:
         if pixels.dtype == np.uint16 and pixels.ndim == 3 and pixels.shape[2] == 2:
             _refuse(path, f"cannot hold 16-bit grey with transparency as {suffix}", "name it .png")
         return
+    side = scale * max(pixels.shape[:2])
+    if _FORMATS[suffix] == "JPEG" and side > _JPEG_SIDE:
+        _refuse(path, f"cannot hold a side of {side} pixels as {suffix}, but {_JPEG_SIDE}", "name it .png or .tif")
     if pixels.dtype != np.uint8:
         _refuse(path, f"cannot hold 16 bits as {suffix}", "name it .png or .tif")
     if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
