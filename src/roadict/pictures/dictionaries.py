@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
+from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.solve import Callback, Snapshot
 from roadict.seeds import streams
 from roadict.updates.pick import UPDATES
@@ -50,7 +51,7 @@ def learn_dictionary(
         "road"; an update of ``AlternatingDictionaryLearning``; or "random": some of the samples, the yardstick for
         all others.
     epsilon : float
-        ROAD's bound on the relative error.
+        ROAD's bound on the relative error; where so few atoms cannot reach it, a little above what they can.
     max_iter : int
         Of ROAD; two-stage methods take a sixth as many.
     seed : SeedSequence
@@ -86,7 +87,7 @@ def learn_dictionary(
     if method == "road":
         model = ROAD(
             n_components,
-            epsilon=epsilon,
+            epsilon=_reachable(data, n_components, epsilon),
             rho=rho,
             max_iter=max_iter,
             n_init=1,
@@ -111,3 +112,11 @@ def _coder(data: Array, lasso_share: float | None) -> dict[str, Any]:
     if lasso_share is None:
         return {"n_nonzero_coefs": ATOMS_PER_PATCH}
     return {"coder": "lasso", "alpha": lasso_share * float(np.sqrt(np.mean(np.sum(np.square(data), axis=1))))}
+
+
+def _reachable(data: Array, n_components: int, epsilon: float) -> float:
+    """Relax a bound that no dictionary of so few atoms can meet, as small pictures have patches for few only."""
+    if np.isnan(data).any() or not data.any():  # ROAD takes any bound for the one, and refuses the other
+        return epsilon
+    floor = smallest_error(data, None, n_components)
+    return epsilon if epsilon >= floor else auto_epsilon(floor)

@@ -1,5 +1,6 @@
 """Super-resolution: enlarge a picture with detail learned from pairs of small and large patches."""
 
+import numbers
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -194,15 +195,15 @@ class SuperResolution:
         """
         self._check_fitted()
         array = ranges.checked("picture", picture, -(-self._grid()[0] // self.scale))
-        limits = ranges.bounds(array)
+        unit, limits = ranges.white(array), ranges.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
         halo = _REACH + _BACK_PROJECTION_REACH * self.back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
-            parts = ranges.split(mirrored(array, tile))
+            parts = ranges.split(mirrored(array, tile), unit)
             big = ranges.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
-            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, limits)
+            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, unit, limits)
             if progress is not None:
                 progress(done + 1, len(work), "tiles")
         return result
@@ -218,8 +219,12 @@ class SuperResolution:
         """Read a model that ``save`` wrote. Opening somebody's model never runs code."""
         kind, parameters, arrays = model_io.read_model(path)
         if kind != KIND:
-            raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model, not one for super-resolution")
+            raise model_io.ModelFileError(
+                f"{os.fspath(path)} holds a {kind!r} model; pass one that SuperResolution.save wrote"
+            )
         try:
+            if not all(np.isfinite(values).all() for values in arrays.values()):
+                raise ValueError("NaN or infinite numbers")
             model = cls(**parameters)
             model.check()
             size = model._grid()[0]
@@ -273,8 +278,12 @@ class SuperResolution:
         return size, self.scale if self.stride is None else self.stride
 
     def _training_plane(self, index: int, picture: ArrayLike) -> Plane:
-        smallest = self._grid()[0] + self.scale - 1
-        return luma(ranges.split(ranges.checked(f"training picture {index + 1}", picture, smallest)).colour)
+        array = ranges.checked(f"training picture {index + 1}", picture, self.smallest_to_learn_from())
+        return luma(ranges.split(array, ranges.white(array)).colour)
+
+    def smallest_to_learn_from(self) -> int:
+        """Pixels that each side of a training picture must have."""
+        return self._grid()[0] + self.scale - 1
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictor_"):
@@ -286,7 +295,8 @@ class SuperResolution:
         checks.one_of("method", self.method, METHODS)
         checks.one_of("features", self.features, FEATURES)
         checks.one_of("coder", self.coder, [name for name in TAKES if name in ("lasso", "omp")])
-        if self.scale not in SCALES or isinstance(self.scale, bool):
+        scale: Any = self.scale
+        if not isinstance(scale, numbers.Integral) or scale not in SCALES:
             raise ValueError(f"scale={self.scale!r} must be 2, 3 or 4")
         for name in ("n_components", "max_iter", "max_samples", "n_nonzero_coefs"):
             checks.whole_number(name, getattr(self, name))
