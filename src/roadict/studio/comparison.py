@@ -49,7 +49,8 @@ def _mask(job: Job) -> ranges.Anything | None:
     words = job.command.arguments
     if "--mask" not in words:
         return None
-    colour, _ = ranges.split(files.read_picture(job.folder / words[words.index("--mask") + 1]))
+    picture = files.read_picture(job.folder / words[words.index("--mask") + 1])
+    colour, _ = ranges.split(picture, ranges.white(picture))
     return colour if colour.ndim == 2 else colour.max(axis=2)
 
 
