@@ -18,6 +18,8 @@ Array = NDArray[np.floating]
 
 STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
 """Length of the last power step, by size of a number."""
+RANK_BLOCK = 256
+"""Numbers per program of ``sum_for_ranks``."""
 N_SLOTS = 16
 """Iterations whose reports fit on the device."""
 
@@ -53,6 +55,7 @@ class ExactBatch:
         self._block_sums = zeros(layout.n_groups * layout.n_tiles, *sums, dtype=torch.float64)
         self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
         self._control = zeros(passes.N_CONTROL.value, dtype=torch.float64)
+        self._totals = zeros(n_atoms * layout.stride**2 + passes.N_SUMS.value, dtype=torch.float64)
         self._report = torch.zeros((N_SLOTS, n_problems, passes.N_REPORT.value), dtype=torch.float64, device=device)
 
     def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
@@ -129,27 +132,29 @@ class ExactBatch:
             BLOCK=SAMPLE_BLOCK, MASKED=self._masked,
         )  # fmt: skip
         self._add_grams()
-        block_sums, sample_sums = self._exchange()
+        self._exchange()
+        alone = self._comm is SERIAL
+        block_sums, n_sample_sums = (self._block_sums, self._sample_sums.shape[1]) if alone else (self._rank_sums, 0)
         passes.close_iteration[(n_problems,)](
-            block_sums, block_sums.shape[1], sample_sums, sample_sums.shape[1], self._control, self._report,
+            block_sums, block_sums.shape[1], self._sample_sums, n_sample_sums, self._control, self._report,
             BALL=self._ball, BLOCK=1024, num_warps=8,
         )  # fmt: skip
 
-    def _exchange(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sum Gram matrices and sums over the ranks, if there are any; returns the sums."""
+    def _exchange(self) -> None:
+        """Sum Gram matrices and sums over the ranks, if there are any: one array, one exchange."""
         if self._comm is SERIAL:
-            return self._block_sums, self._sample_sums
-        grams = self._grams[:, 0].to(torch.float64)
-        for chunk in range(1, self.layout.n_chunks):  # in the order of ``top_eigenvectors``
-            grams = grams + self._grams[:, chunk]
-        mine = [grams, self._block_sums.sum(1), self._sample_sums.sum(1)]
-        total = self._comm.sum(torch.cat([part.flatten() for part in mine]))
-        grams, *sums = torch.split(total, [part.numel() for part in mine])
-        self._total_grams = grams.view(self.n_problems, 1, *self._grams.shape[2:])
-        return sums[0].view(self.n_problems, 1, -1), sums[1].view(self.n_problems, 1, -1)
+            return
+        n_numbers = self._grams[0, 0].numel()
+        passes.sum_for_ranks[(-(-n_numbers // RANK_BLOCK), self.n_problems)](
+            self._grams, self._block_sums, self._block_sums.shape[1], self._sample_sums, self._sample_sums.shape[1],
+            self._totals, n_numbers, self.layout.n_chunks, BLOCK=RANK_BLOCK,
+        )  # fmt: skip
+        total = self._comm.sum(self._totals)
+        self._rank_grams = total[:, :n_numbers].view(self.n_problems, 1, *self._grams.shape[2:])
+        self._rank_sums = total[:, None, n_numbers:]
 
     def _update_atoms(self) -> None:
-        grams = self._grams if self._comm is SERIAL else self._total_grams
+        grams = self._grams if self._comm is SERIAL else self._rank_grams
         if self.layout.wide:
             active = self._control[:, passes.ACTIVE.value, None, None] != 0
             new = wide_eigenvectors(grams[:, 0], self._atoms)

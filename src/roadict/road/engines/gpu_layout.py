@@ -6,8 +6,6 @@ from roadict.road.engines.gpu_wide import WIDEST
 
 PROGRAMS = 2048
 """Programs of a kernel that keep a large GPU busy."""
-SHORT_PROGRAMS = 8192
-"""The same where programs are short, so that the last ones do not leave most of the GPU idle."""
 VECTOR_BYTES = 16
 SMALLEST_PRODUCT = 16
 """Least side of the matrices that Triton multiplies."""
@@ -72,7 +70,7 @@ class Layout:
         rows = -(-max(n_samples, 1) // TILE) * TILE
         tile = max(1, min(TILE, NUMBERS_PER_TILE // width))
         n_tiles = rows // tile
-        n_groups = min(-(-n_atoms // 4), max(1, SHORT_PROGRAMS // n_tiles))
+        n_groups = min(-(-n_atoms // 4), power_of_two(max(1, PROGRAMS // n_tiles) + 1) // 2)
         group = -(-n_atoms // n_groups)
         n_chunks = 1 if stride > WIDEST else max(1, min(PROGRAMS // n_atoms, rows // (4 * TILE), MAX_CHUNKS))
         chunk = -(-rows // (n_chunks * TILE)) * TILE

@@ -246,6 +246,27 @@ def _add_rows(sums, n_rows, problem, BLOCK: tl.constexpr):  # type: ignore[no-un
 
 
 @triton.jit
+def sum_for_ranks(  # type: ignore[no-untyped-def]
+    grams, block_sums, n_block_sums, sample_sums, n_sample_sums, totals, n_numbers, n_chunks,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """What ranks exchange of one problem: Gram matrices over its chunks, in the order of ``top_eigenvectors``, and sums."""
+    block, problem = tl.program_id(0), tl.program_id(1)
+    i = block * BLOCK + tl.arange(0, BLOCK)
+    into = totals + problem.to(tl.int64) * (n_numbers + N_SUMS)
+    total = tl.zeros((BLOCK,), tl.float64)
+    for chunk in range(n_chunks):
+        at = (problem * n_chunks + chunk).to(tl.int64) * n_numbers + i
+        total += tl.load(grams + at, mask=i < n_numbers, other=0.0).to(tl.float64)
+    tl.store(into + i, total, mask=i < n_numbers)
+    if block == 0:
+        sums = _add_rows(block_sums, n_block_sums, problem, BLOCK) + _add_rows(
+            sample_sums, n_sample_sums, problem, BLOCK
+        )
+        tl.store(into + n_numbers + tl.arange(0, N_SUMS), sums)
+
+
+@triton.jit
 def _kept_share(limit, norm, rho, BALL: tl.constexpr):  # type: ignore[no-untyped-def]
     """``Formulation.misfit_share``."""
     if BALL:
