@@ -1,4 +1,4 @@
-"""Time and memory of an iteration on many GPUs, on paper: python benchmarks/scale.py [--bandwidth 4.1 ...].
+"""Time and memory of an iteration on many GPUs, on paper: python benchmarks/scale.py [--bandwidth 4.27 ...].
 
 Prints the table of docs/scale.md, whose formulas these are.
 """
@@ -14,8 +14,10 @@ GPUS = (1, 8, 64)
 SINGLE, DOUBLE = 4, 8
 ARRAYS = 2
 """State arrays of n_samples x n_features x n_components numbers, of every form but the inexact one."""
-PER_FEATURE = 6
-"""Arrays of n_samples x n_features numbers: the data, their misfit, level, shift, mean, and the data as read."""
+PER_PAIR = 3
+"""Arrays of n_samples x n_components numbers: codes, factors of the rank-one blocks and of the shrinkage."""
+PER_FEATURE = 9
+"""Arrays of n_samples x n_features numbers: the data, their misfit, level, shift, means, what the codes rebuild."""
 NODE = 8
 """GPUs that NVLink joins."""
 
@@ -29,14 +31,14 @@ def state_bytes(n_samples, ranks, shape=SHAPE):
 def memory(n_samples, ranks, shape=SHAPE):
     """Bytes per rank: state, codes, arrays of the size of the data, Gram matrices and their sum."""
     n_features, n_components = shape
-    local = SINGLE * n_samples / ranks * (n_components + PER_FEATURE * n_features)
+    local = SINGLE * n_samples / ranks * (PER_PAIR * n_components + PER_FEATURE * n_features)
     return state_bytes(n_samples, ranks, shape) + local + (SINGLE + DOUBLE) * n_components * n_features**2
 
 
 def summed_bytes(shape=SHAPE):
-    """Bytes that are summed over ranks per iteration: the lower halves of the Gram matrices."""
+    """Bytes that are summed over ranks per iteration: the Gram matrices."""
     n_features, n_components = shape
-    return DOUBLE * n_components * n_features * (n_features + 1) / 2
+    return DOUBLE * n_components * n_features**2
 
 
 def exchange(ranks, link, latency, shape=SHAPE):
@@ -79,8 +81,8 @@ def main(arguments):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bandwidth", type=float, default=4.1, help="of the GPU's memory when copying, in TB/s")
-    parser.add_argument("--over-floor", type=float, default=1.5, help="time of a pass over reading and writing once")
+    parser.add_argument("--bandwidth", type=float, default=4.27, help="of the GPU's memory when copying, in TB/s")
+    parser.add_argument("--over-floor", type=float, default=2.1, help="time of a pass over reading and writing once")
     parser.add_argument("--nvlink", type=float, default=350.0, help="between GPUs of a machine, GB/s each way")
     parser.add_argument("--network", type=float, default=40.0, help="between machines, GB/s per GPU each way")
     parser.add_argument("--latency", type=float, default=5.0, help="of a message, in microseconds")
