@@ -170,7 +170,7 @@ def test_a_worker_that_started_too_late_ends(gone):
     code = (
         f"import platform, runpy; trials = runpy.run_path({str(SCRIPT)!r}, run_name='tiny')['trials']; "
         "from roadict.experiments.runner import _execute; "
-        f"print(_execute(trials(1)[0], None, {runner}, platform.node()).result['iterations'])"
+        f"print(_execute(trials(1)[:1], None, {runner}, platform.node())[0].result['iterations'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GUARD, check=False)
     assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
