@@ -6,20 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
-from roadict import checks
 from roadict.pictures import ranges
 from roadict.pictures.dictionaries import Progress
-from roadict.pictures.selfcoding import (
-    Mask,
-    Patches,
-    code_plane,
-    first_atoms,
-    refined,
-    some_patches,
-)
-from roadict.seeds import RandomStateLike, seed_sequence, streams
+from roadict.pictures.ranges import Plane
+from roadict.pictures.selfcoding import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
+from roadict.seeds import RandomStateLike, streams
 
-Plane = NDArray[np.float32]
 PATCH = 8
 LEVEL = 0.01
 """Rms error left to the codes of the observed pixels; white is 1."""
@@ -28,6 +20,9 @@ AT_MOST = 10
 AT_MOST_FILLED = 16
 """Atoms for a patch of the filled picture: OMP slows down with the cube of their number."""
 SWEEPS = 10
+"""Refinements of the atoms after ROAD, by the observed pixels."""
+SWEEPS_FILLED = 2
+"""Refinements in every round on the filled picture."""
 POOL = 8000
 """Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
 LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
@@ -35,6 +30,7 @@ LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
 _SEEN_TO_LEARN = 0.25
 """Share of a patch that must be observed for it to be learned from."""
 _FLAT = 0.02
+"""Rms contrast that a patch must exceed to be learned from; white is 1."""
 _KEY = 14
 
 
@@ -83,33 +79,13 @@ def inpaint(
     True
     """
     array = ranges.checked("picture", _nan_as_zero(picture, mask), PATCH)
-    checks.whole_number("n_components", n_components)
-    checks.whole_number("max_iter", max_iter)
-    checks.threads("n_jobs", n_jobs)
+    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress)
     missing = missing_pixels(array, mask)
     parts = ranges.split(array)
     low, high = ranges.bounds(array)
     unit = high - low if array.dtype.kind == "f" else 1.0
     planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
-    report = progress or (lambda done, total, text: None)
-    seed = seed_sequence(random_state)
-    (rng,) = streams(seed, _KEY, 1)
-    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng), unit)
-    if len(pool.values) >= 2:
-        atoms = first_atoms(
-            pool,
-            n_components,
-            level=LEVEL * unit,
-            max_iter=max_iter,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        for sweep in range(SWEEPS):
-            atoms = refined(atoms, pool, LEVEL * unit, AT_MOST, n_jobs)
-            report(sweep + 1, SWEEPS, "refining the dictionary")
-        planes = _filled(planes, missing, atoms, unit, rng, n_jobs, report)
-    colour = ranges.from_planes(planes)
+    colour = ranges.from_planes(_filled(planes, missing, unit, effort))
     alpha = None if parts.alpha is None else np.where(missing, np.float32(1), parts.alpha)
     result = ranges.join(ranges.Parts(colour, alpha), array.dtype, (low, high))
     result[~missing] = array[~missing]
@@ -148,39 +124,62 @@ def rough_filling(plane: Plane, missing: Mask) -> Plane:
     return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
 
 
-def _filled(
+def _filled(planes: list[Plane], missing: Mask, unit: float, effort: Effort) -> list[Plane]:
+    """Fill by the observed pixels, then in rounds on the whole picture.
+
+    Parameters
+    ----------
+    planes : list of arrays of shape (height, width)
+        Roughly filled; where there is nothing to learn from they stay so.
+    missing : bool array of shape (height, width)
+    unit : float
+        White.
+    effort : Effort
+    """
+    (rng,) = streams(effort.seed, _KEY, 1)
+    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng), unit)
+    if len(pool.values) < 2:
+        return planes
+    level = LEVEL * unit
+    atoms = learned_atoms(pool, effort, level=level, code_level=level, at_most=AT_MOST, sweeps=SWEEPS)
+    planes = _coded(planes, ~missing, missing, atoms, level, AT_MOST, 0, effort)
+    for turn, share in enumerate(LEVELS, 1):
+        level = share * unit
+        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng), unit)
+        if len(pool.values):
+            for _ in range(SWEEPS_FILLED):
+                atoms = refined(atoms, pool, level, AT_MOST_FILLED, effort.n_jobs)
+        planes = _coded(planes, None, missing, atoms, level, AT_MOST_FILLED, turn, effort)
+    return planes
+
+
+def _coded(
     planes: list[Plane],
+    observed: Mask | None,
     missing: Mask,
     atoms: Plane,
-    unit: float,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-    report: Progress,
+    level: float,
+    at_most: int,
+    turn: int,
+    effort: Effort,
 ) -> list[Plane]:
-    """Fill by the observed pixels, then in rounds on the whole picture."""
+    """Replace the missing pixels by what codes make of them; ``turn`` counts the calls, for the progress."""
     steps = (len(LEVELS) + 1) * len(planes)
-    done = 0
-
-    def code(plane: Plane, observed: Mask | None, level: float, at_most: int) -> Plane:
-        nonlocal done
-
-        def advance(share: float) -> None:
-            report(round(100 * (done + share)), 100 * steps, "coding patches")
-
+    found = []
+    for index, plane in enumerate(planes):
         coded = code_plane(
-            plane, observed, atoms, PATCH, level=level, at_most=at_most, n_jobs=n_jobs, advance=advance, wanted=missing
+            plane,
+            observed,
+            atoms,
+            PATCH,
+            level=level,
+            at_most=at_most,
+            n_jobs=effort.n_jobs,
+            advance=effort.coding(turn * len(planes) + index, steps),
+            wanted=missing,
         )
-        done += 1
-        return np.where(missing, coded, plane)
-
-    planes = [code(plane, ~missing, LEVEL * unit, AT_MOST) for plane in planes]
-    for level in LEVELS:
-        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng), unit)
-        for _ in range(2):
-            if len(pool.values):
-                atoms = refined(atoms, pool, level * unit, AT_MOST_FILLED, n_jobs)
-        planes = [code(plane, None, level * unit, AT_MOST_FILLED) for plane in planes]
-    return planes
+        found.append(np.where(missing, coded, plane))
+    return found
 
 
 def _learnable(patches: Patches, unit: float) -> Patches:
