@@ -107,6 +107,13 @@ def test_regressors_find_a_linear_law():
     np.testing.assert_allclose(apply_regressors(new, low[:5], regressors), new @ law, atol=0.02)
 
 
+def test_codes_that_are_all_zero_leave_the_bicubic():
+    empty = SuperResolution(2, approach="zeyde", method="random", alpha=50.0, back_projection=0, **QUICK)
+    small = data.coins()[:20, :20] / 255
+    found = empty.fit([data.page()[:60, :60]]).predict(small)
+    np.testing.assert_allclose(found, np.clip(resize(small, (40, 40)), 0, 1), atol=1e-6)
+
+
 @pytest.mark.parametrize("approach", ["anchored", "zeyde", "yang"])
 def test_a_saved_model_gives_the_same_picture(tmp_path, approach):
     fitted = SuperResolution(2, approach=approach, method="random", **QUICK).fit([data.page()])

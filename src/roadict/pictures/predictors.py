@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
+from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.training import Samples, gather
@@ -184,9 +185,7 @@ def _least_squares(codes: Plane, high: Plane) -> Plane:
     """Dictionary with the smallest error for these codes and a ridge; atoms without use get zero."""
     gram = codes.T.astype(np.float64) @ codes
     # Without a ridge atoms that are hardly used get detail of any size: a few digits then lose 3 dB, not gain them.
-    gram[np.diag_indices_from(gram)] += RIDGE * gram.trace() / len(gram)
-    solved: Plane = np.linalg.solve(gram, codes.T @ high).astype(np.float32)
-    return solved
+    return solve_ridge(gram, codes.T @ high, RIDGE).astype(np.float32)
 
 
 def predictor_from(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roadict import checks
 from roadict.coders.pick import encode
+from roadict.linalg import solve_ridge
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
@@ -27,6 +28,7 @@ RHO_PER_RATIO = 20.0
 FEWEST_SEEN = 4
 """A patch with fewer observed pixels is coded by what the plane holds in all its pixels."""
 _RIDGE = 1e-4
+"""Weight of the ridge when atoms are refined, in units of the mean energy of an atom's codes."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,7 @@ def refined(atoms: Plane, pool: Patches, level: float, at_most: int | None, n_jo
     full = pool.values if pool.observed is None else np.where(pool.observed, pool.values, coded)
     gram = codes.T @ codes
     used = np.diag(gram) > 0
-    gram[np.diag_indices_from(gram)] += _RIDGE * max(gram.trace(), 1e-30) / len(gram)
-    fitted = np.linalg.solve(gram, codes.T @ full)
+    fitted = solve_ridge(gram, codes.T @ full, _RIDGE)
     worst = np.argsort(-np.square(full - coded).sum(axis=1), kind="stable")[: np.count_nonzero(~used)]
     fresh = np.flatnonzero(~used)[: len(worst)]
     fitted[fresh] = full[worst]

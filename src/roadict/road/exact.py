@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
-from roadict.linalg import unit_rows
+from roadict.linalg import solve_ridge, unit_rows
 from roadict.road.polish import polish_codes
 
 Array = NDArray[np.floating]
@@ -130,11 +130,7 @@ def _settle_atoms(
 
 def _fit_atoms(data: Array, codes: Array, dictionary: Array) -> Array:
     """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm."""
-    gram = codes.T @ codes
-    anchor = ANCHOR * float(np.trace(gram)) / len(gram)
-    gram[np.diag_indices_from(gram)] += anchor
-    atoms, _ = unit_rows(np.linalg.solve(gram, codes.T @ data + anchor * dictionary))
-    return atoms
+    return unit_rows(solve_ridge(codes.T @ codes, codes.T @ data, ANCHOR, dictionary))[0]
 
 
 def unmixed(dictionary: Array, codes: Array) -> Array:
