@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from skimage import data
 
+from roadict.coders import pick as coders
 from roadict.metrics import psnr
 from roadict.model_io import ModelFileError, write_model
-from roadict.pictures import SuperResolution, tiles, upscale
+from roadict.pictures import SuperResolution, predictors, tiles, upscale
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
 
@@ -130,6 +131,21 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     second = SuperResolution(2, **(parameters | {"n_jobs": 2})).fit([data.page()])
     np.testing.assert_array_equal(first.predictor_.atoms, second.predictor_.atoms)
     np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
+
+
+def test_a_loaded_model_codes_with_the_threads_that_it_is_given(tmp_path, monkeypatch):
+    SuperResolution(2, approach="zeyde", method="random", **QUICK).fit([data.page()]).save(tmp_path / "model.npz")
+    again = SuperResolution.load(tmp_path / "model.npz")
+    again.n_jobs = 3
+    threads = []
+
+    def encode(*arguments, n_jobs, **others):
+        threads.append(n_jobs)
+        return coders.encode(*arguments, n_jobs=1, **others)
+
+    monkeypatch.setattr(predictors, "encode", encode)
+    again.predict(data.coins()[:10, :10])
+    assert threads == [3]
 
 
 def test_foreign_and_broken_model_files(tmp_path, model):

@@ -44,7 +44,6 @@ class Coupled:
         Lasso weight in the units of the features.
     n_nonzero_coefs : int
         For "omp".
-    n_jobs : int or None
     """
 
     atoms: Plane
@@ -52,9 +51,8 @@ class Coupled:
     coder: str
     alpha: float
     n_nonzero_coefs: int
-    n_jobs: int | None = None
 
-    def codes(self, low: Plane) -> Plane:
+    def codes(self, low: Plane, n_jobs: int | None) -> Plane:
         """Codes of features, shape (n_samples, n_components)."""
         lasso = self.coder == "lasso"
         with warnings.catch_warnings():
@@ -67,13 +65,13 @@ class Coupled:
                 algorithm=self.coder,
                 alpha=self.alpha if lasso else None,
                 n_nonzero_coefs=None if lasso else self.n_nonzero_coefs,
-                n_jobs=self.n_jobs,
+                n_jobs=n_jobs,
             )
         return codes
 
-    def detail(self, low: Plane) -> Plane:
+    def detail(self, low: Plane, n_jobs: int | None) -> Plane:
         """Detail of shape (n_samples, n_pixels) for features of shape (n_samples, n_features)."""
-        return self.codes(low) @ self.high
+        return self.codes(low, n_jobs) @ self.high
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file keeps."""
@@ -93,8 +91,8 @@ class Anchored:
     atoms: Plane
     regressors: Plane
 
-    def detail(self, low: Plane) -> Plane:
-        """Detail of shape (n_samples, n_pixels) for features of shape (n_samples, n_features)."""
+    def detail(self, low: Plane, n_jobs: int | None) -> Plane:
+        """The same as for ``Coupled``; ``n_jobs`` is of no use, as products of matrices are all there is to do."""
         return apply_regressors(low, self.atoms, self.regressors)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -162,12 +160,12 @@ def fit_predictor(
         atoms = learn(low)
         return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
     weight = chosen["alpha"] * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
-    settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"], n_jobs)
+    settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"])
     if approach == "yang":
         atoms, high = _stacked(samples, learn)
         return Coupled(atoms, high, *settings)
     atoms = learn(samples.low)
-    codes = Coupled(atoms, atoms, *settings).codes(samples.low)
+    codes = Coupled(atoms, atoms, *settings).codes(samples.low, n_jobs)
     return Coupled(atoms, _least_squares(codes, samples.high), *settings)
 
 

@@ -246,7 +246,8 @@ class SuperResolution:
         mean = PatchMean(big.shape, size, np.float32)
         for band in bands(rows, len(columns), training.BAND):
             low = patch_features(maps, size, band, columns)
-            mean.add(self.predictor_.detail(low if self.axes_ is None else low @ self.axes_), band, columns)
+            projected = low if self.axes_ is None else low @ self.axes_
+            mean.add(self.predictor_.detail(projected, self.n_jobs), band, columns)
         big = big + mean.mean
         for _ in range(self.back_projection):
             big += training.enlarge(small - training.shrink(big, self.scale), self.scale)
