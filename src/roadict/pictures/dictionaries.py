@@ -76,14 +76,19 @@ def learn_dictionary(
             n_components, epsilon=epsilon, rho=rho, max_iter=max_iter, n_init=1, missing_values=np.nan, **shared
         )
     else:
-        sparsity = None if UPDATES[method].penalty else ATOMS_PER_PATCH
-        rounds = max(1, max_iter // ROAD_PER_STAGE)
-        model = AlternatingDictionaryLearning(
-            n_components, update=method, n_nonzero_coefs=sparsity, max_iter=rounds, **shared
-        )
+        model = _two_stage(n_components, method, max_iter, shared)
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)
         model.fit(data)
     atoms: Array = model.components_
     return atoms
+
+
+def _two_stage(n_components: int, method: str, max_iter: int, shared: dict[str, Any]) -> AlternatingDictionaryLearning:
+    """Make a two-stage learner of about the cost of ``max_iter`` iterations of ROAD."""
+    sparsity = None if UPDATES[method].penalty else ATOMS_PER_PATCH
+    rounds = max(1, max_iter // ROAD_PER_STAGE)
+    return AlternatingDictionaryLearning(
+        n_components, update=method, n_nonzero_coefs=sparsity, max_iter=rounds, **shared
+    )

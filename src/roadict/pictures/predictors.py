@@ -1,7 +1,7 @@
 """From the features of an enlarged patch to the detail that it lacks: coupled dictionaries, or anchored regressors."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,8 @@ class Anchored:
 
 
 Predictor = Coupled | Anchored
+Learn = Callable[[Plane], Plane]
+"""From samples to atoms."""
 
 
 def fit_predictor(
@@ -116,8 +118,7 @@ def fit_predictor(
     progress: Progress | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
-    approach = chosen["approach"]
-    anchored = approach == "anchored"
+    anchored = chosen["approach"] == "anchored"
     (rng,) = streams(seed, _KEY, 1)
     samples = gather(
         planes,
@@ -146,7 +147,7 @@ def fit_predictor(
             data,
             n_components,
             method=chosen["method"],
-            epsilon=EPSILON[approach] if chosen["epsilon"] is None else chosen["epsilon"],
+            epsilon=EPSILON[chosen["approach"]] if chosen["epsilon"] is None else chosen["epsilon"],
             max_iter=chosen["max_iter"],
             seed=seed,
             n_jobs=n_jobs,
@@ -154,14 +155,22 @@ def fit_predictor(
         )
         return atoms.astype(np.float32)
 
-    if anchored:
-        norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
-        low, high = samples.low / norms, samples.high / norms
-        atoms = learn(low)
-        return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
+    return _anchored(samples, learn, n_jobs) if anchored else _coupled(samples, learn, chosen, n_jobs)
+
+
+def _anchored(samples: Samples, learn: Learn, n_jobs: int | None) -> Anchored:
+    """Atoms that are directions of the features, and a regressor for each."""
+    norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
+    low, high = samples.low / norms, samples.high / norms
+    atoms = learn(low)
+    return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
+
+
+def _coupled(samples: Samples, learn: Learn, chosen: Mapping[str, Any], n_jobs: int | None) -> Coupled:
+    """One dictionary taken apart ("yang"), or the second one fitted to the codes in the first ("zeyde")."""
     weight = chosen["alpha"] * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
     settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"])
-    if approach == "yang":
+    if chosen["approach"] == "yang":
         atoms, high = _stacked(samples, learn)
         return Coupled(atoms, high, *settings)
     atoms = learn(samples.low)
@@ -169,7 +178,7 @@ def fit_predictor(
     return Coupled(atoms, _least_squares(codes, samples.high), *settings)
 
 
-def _stacked(samples: Samples, learn: Any) -> tuple[Plane, Plane]:
+def _stacked(samples: Samples, learn: Learn) -> tuple[Plane, Plane]:
     """One dictionary of features and detail side by side, each weighed by its number of entries, then taken apart."""
     n_low, n_high = samples.low.shape[1], samples.high.shape[1]
     weights = np.repeat(np.array([n_low**-0.5, n_high**-0.5], np.float32), [n_low, n_high])
