@@ -13,10 +13,10 @@ from roadict.coders.pick import encode
 from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import Progress, learn_dictionary
+from roadict.pictures.ranges import Plane
 from roadict.pictures.training import Samples, gather
 from roadict.seeds import streams
 
-Plane = NDArray[np.float32]
 ANCHOR_SAMPLES = 1_200_000
 """Samples for the regressors, of the pictures and their mirror images: 0.4 dB above a tenth of them."""
 N_NEAR = 2048

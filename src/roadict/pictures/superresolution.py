@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks, model_io
-from roadict.coders.pick import TAKES
 from roadict.pictures import ranges, training
 from roadict.pictures.dictionaries import METHODS, Progress
 from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
+from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
 from roadict.seeds import RandomStateLike, seed_sequence
 
-Plane = NDArray[np.float32]
 APPROACHES = ("anchored", "zeyde", "yang")
 FEATURES = ("derivatives", "pixels")
+CODERS = ("lasso", "omp")
 SCALES = (2, 3, 4)
 KIND = "SuperResolution"
 _REACH = 8
@@ -206,16 +206,15 @@ class SuperResolution:
         try:
             model = cls(**parameters)
             model.check()
-            size = model._grid()[0]
-            axes = arrays.pop("axes", None)
-            model.axes_ = None if axes is None else np.asarray(axes, np.float32)
-            n_raw = (4 if model.features == "derivatives" else 1) * size * size
-            n_features = n_raw if model.axes_ is None else model.axes_.shape[1]
-            if (model.axes_ is None) == (model.features == "derivatives") or (
-                model.axes_ is not None and model.axes_.shape[0] != n_raw
-            ):
-                raise ValueError("wrong axes")
-            model.predictor_ = predictor_from(arrays, parameters, n_features, size * size)
+            n_pixels = model._grid()[0] ** 2
+            if model.features == "pixels":
+                model.axes_, n_features = None, n_pixels
+            else:
+                model.axes_ = np.asarray(arrays["axes"], np.float32)
+                n_raw, n_features = model.axes_.shape
+                if n_raw != training.DERIVATIVES * n_pixels:
+                    raise ValueError(f"axes of {n_raw} features, not {training.DERIVATIVES * n_pixels}")
+            model.predictor_ = predictor_from(arrays, parameters, n_features, n_pixels)
         except (TypeError, KeyError, ValueError, IndexError) as broken:
             raise model_io.ModelFileError(
                 f"{os.fspath(path)} is not a whole super-resolution model ({broken}); save it again"
@@ -270,7 +269,7 @@ class SuperResolution:
         checks.one_of("approach", self.approach, APPROACHES)
         checks.one_of("method", self.method, METHODS)
         checks.one_of("features", self.features, FEATURES)
-        checks.one_of("coder", self.coder, [name for name in TAKES if name in ("lasso", "omp")])
+        checks.one_of("coder", self.coder, CODERS)
         if self.scale not in SCALES or isinstance(self.scale, bool):
             raise ValueError(f"scale={self.scale!r} must be 2, 3 or 4")
         for name in ("n_components", "max_iter", "max_samples", "n_nonzero_coefs"):
