@@ -23,8 +23,8 @@ FEATURES = ("derivatives", "pixels")
 CODERS = ("lasso", "omp")
 SCALES = (2, 3, 4)
 KIND = "SuperResolution"
-_REACH = 8
-"""Pixels of the small picture beyond a tile that its detail depends on: patch, filters and bicubic."""
+_REACH = 5
+"""Pixels of the small picture beyond the patches on a tile that these depend on: filters and bicubic, and to spare."""
 _BACK_PROJECTION_REACH = 4
 """The same for every round of back-projection."""
 
@@ -177,10 +177,11 @@ class SuperResolution:
             In the dtype and range of the picture.
         """
         self._check_fitted()
-        array = ranges.checked("picture", picture, -(-self._grid()[0] // self.scale))
+        patch = -(-self._grid()[0] // self.scale)  # in pixels of the small picture
+        array = ranges.checked("picture", picture, patch)
         limits = ranges.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
-        halo = _REACH + _BACK_PROJECTION_REACH * self.back_projection
+        halo = patch + _REACH + _BACK_PROJECTION_REACH * self.back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
