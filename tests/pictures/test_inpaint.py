@@ -35,8 +35,8 @@ def test_textures_are_filled_better_than_by_smoothness(scene, missing, filled):
 
 def test_what_was_observed_stays_and_what_was_missing_does_not_count(scene, missing, filled):
     np.testing.assert_array_equal(filled[~missing], scene[~missing])
-    other = inpaint(np.where(missing, 0.123, scene), missing, **QUICK)
-    np.testing.assert_array_equal(other, filled)
+    for other in (0.123, -999.0):
+        np.testing.assert_array_equal(inpaint(np.where(missing, other, scene), missing, **QUICK), filled)
 
 
 def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
@@ -46,6 +46,17 @@ def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
     np.testing.assert_array_equal(result[..., 0][~missing], picture[..., 0][~missing])
     by_mask = inpaint(picture[..., 0], missing.astype(np.uint8), **QUICK)
     np.testing.assert_array_equal(result[..., 0], by_mask)
+
+
+@pytest.mark.parametrize("white", [1.0, 255.0])
+def test_transparent_pixels_of_floats_may_be_nan_and_become_as_opaque_as_the_others(white):
+    grey, missing = np.full((12, 12), 0.5 * white), np.eye(12, dtype=bool)
+    grey[:, ::2] *= 0.9
+    picture = np.dstack([np.where(missing, np.nan, grey), white * ~missing])
+    result = inpaint(picture, **QUICK)
+    assert (result[..., 1] == white).all()
+    np.testing.assert_array_equal(result[..., 0][~missing], grey[~missing])
+    assert np.abs(result[..., 0] - grey).max() < 0.1 * white
 
 
 def test_colours_holes_and_single_pixels(scene):

@@ -78,15 +78,17 @@ def inpaint(
     >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
     True
     """
-    array = ranges.checked("picture", _nan_as_zero(picture, mask), PATCH)
-    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress)
+    array = np.array(picture)
     missing = missing_pixels(array, mask)
+    array[missing] = 0  # NaN would be refused, and any other value counts for the range of the picture
+    ranges.checked("picture", array, PATCH)
+    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress)
     parts = ranges.split(array)
     low, high = ranges.bounds(array)
     unit = high - low if array.dtype.kind == "f" else 1.0
     planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
     colour = ranges.from_planes(_filled(planes, missing, unit, effort))
-    alpha = None if parts.alpha is None else np.where(missing, np.float32(1), parts.alpha)
+    alpha = None if parts.alpha is None else np.where(missing, ranges.bounds(parts.alpha)[1], parts.alpha)
     result = ranges.join(ranges.Parts(colour, alpha), array.dtype, (low, high))
     result[~missing] = array[~missing]
     return result
@@ -188,12 +190,3 @@ def _learnable(patches: Patches, unit: float) -> Patches:
     if patches.observed is not None:
         enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
     return patches.chosen(np.flatnonzero(enough)[:POOL])
-
-
-def _nan_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
-    """A float picture may mark missing pixels by NaN as well; the mask still tells which they are."""
-    array = np.asarray(picture)
-    if mask is None or array.dtype.kind != "f" or np.shape(mask) != array.shape[:2]:
-        return array
-    hidden = (np.asarray(mask) != 0).reshape(*array.shape[:2], *(1,) * (array.ndim - 2))
-    return np.where(hidden & ~np.isfinite(array), 0, array).astype(array.dtype)
