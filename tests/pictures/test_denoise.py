@@ -56,6 +56,19 @@ def test_pictures_with_nothing_to_learn():
     assert denoise(np.eye(8), 0.1, **QUICK).shape == (8, 8)
 
 
+def test_the_progress_goes_from_step_to_step():
+    told = []
+    colour = np.random.default_rng(9).random((12, 12, 3))
+    denoise(colour, 0.25, **(QUICK | {"max_iter": 4}), progress=lambda *step: told.append(step))
+    texts = list(dict.fromkeys(text for _, _, text in told))
+    assert texts == ["learning the dictionary", "refining the dictionary", "coding patches"]
+    for text in texts:
+        steps = [(done, total) for done, total, other in told if other == text]
+        assert steps == sorted(steps)
+        assert steps[-1][0] == steps[-1][1]
+    assert [done for done, _, text in told if text == "coding patches"] == [100, 200, 300]
+
+
 def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match="7 x 9 pixels; each side must have at least 8"):
         denoise(np.zeros((9, 7)))
@@ -63,3 +76,5 @@ def test_errors_say_what_to_do():
         denoise(np.zeros((9, 9)), "much")
     with pytest.raises(ValueError, match="sigma=-1"):
         denoise(np.zeros((9, 9)), -1)
+    with pytest.raises(ValueError, match=r"n_components=6 atoms cannot tell .* larger sigma, n_components or picture"):
+        denoise(np.random.default_rng(8).random((12, 12)), 0.01, **QUICK)

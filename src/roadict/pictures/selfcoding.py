@@ -14,6 +14,7 @@ from roadict.linalg import solve_ridge
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
+from roadict.road.floor import smallest_error
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Mask = NDArray[np.bool_]
@@ -185,11 +186,19 @@ def _first_atoms(pool: Patches, effort: Effort, level: float) -> Plane:
     seen = np.full(len(energy), n_pixels) if few.observed is None else few.observed.sum(axis=1)
     left = level**2 * float((seen - 1).sum())
     total = float((energy * seen).sum())
+    epsilon = float(np.sqrt(min(left / total, 0.9)))
+    floor = smallest_error(data, None, n_components) if few.observed is None else 0.0
+    if epsilon < floor:
+        raise ValueError(
+            f"n_components={n_components} atoms cannot tell the detail of this picture from its noise: they leave "
+            f"{floor:.3g} of it and the noise is {epsilon:.3g}; pass a larger sigma, n_components or picture "
+            f"({len(pool.values)} patches show detail, and an atom takes {PATCHES_PER_ATOM})"
+        )
     atoms = learn_dictionary(
         data,
         n_components,
         method="road",
-        epsilon=float(np.sqrt(min(left / total, 0.9))),
+        epsilon=epsilon,
         rho=RHO_PER_RATIO * n_components / float(seen.mean()) / float(np.sqrt(total / len(data))),
         max_iter=effort.max_iter,
         seed=effort.seed,
