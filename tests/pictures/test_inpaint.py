@@ -53,7 +53,10 @@ def test_transparent_pixels_of_floats_may_be_nan_and_become_as_opaque_as_the_oth
     grey, missing = np.full((12, 12), 0.5 * white), np.eye(12, dtype=bool)
     grey[:, ::2] *= 0.9
     picture = np.dstack([np.where(missing, np.nan, grey), white * ~missing])
-    result = inpaint(picture, **QUICK)
+    told = []
+    result = inpaint(picture, **QUICK, progress=lambda *step: told.append(step))
+    coding = [done / total for done, total, text in told if text == "coding patches"]
+    np.testing.assert_allclose(coding, np.linspace(0.1, 1, 10))
     assert (result[..., 1] == white).all()
     np.testing.assert_array_equal(result[..., 0][~missing], grey[~missing])
     assert np.abs(result[..., 0] - grey).max() < 0.1 * white
