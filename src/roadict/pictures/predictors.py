@@ -191,7 +191,7 @@ def _stacked(samples: Samples, learn: Learn) -> tuple[Plane, Plane]:
 def _least_squares(codes: Plane, high: Plane) -> Plane:
     """Dictionary with the smallest error for these codes and a ridge; atoms without use get zero."""
     gram = codes.T.astype(np.float64) @ codes
-    # Without a ridge atoms that are hardly used get detail of any size: a few digits then lose 3 dB, not gain them.
+    # Without a ridge atoms that are hardly used get detail of any size: the paper's digits are then 3 dB worse.
     return solve_ridge(gram, codes.T @ high, RIDGE).astype(np.float32)
 
 
