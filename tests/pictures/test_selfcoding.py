@@ -1,8 +1,11 @@
 """What denoising and inpainting are made of, on patches whose answer is known."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from roadict.pictures import denoise, inpaint
 from roadict.pictures.selfcoding import Effort, Patches, centred, code_plane, learned_atoms, refined, some_patches
 
 
@@ -121,3 +124,32 @@ def test_effort_refuses_what_cannot_be():
         good = {"n_components": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1, "progress": None}
         with pytest.raises(ValueError, match=f"{next(iter(change))}="):
             Effort.checked(**(good | change))
+
+
+class PoolKnownError(Exception):
+    """Ends a run when the pool is known."""
+
+
+@pytest.mark.parametrize("name", ["denoise", "inpaint"])
+def test_patches_with_too_little_to_see_are_not_learned_from(monkeypatch, name):
+    module = sys.modules[f"roadict.pictures.{name}"]  # the package has a function of this name
+    pools = []
+
+    def learned_atoms(pool, *others, **settings):
+        pools.append(pool)
+        raise PoolKnownError
+
+    monkeypatch.setattr(module, "learned_atoms", learned_atoms)
+    rng = np.random.default_rng(6)
+    picture = 0.5 + rng.normal(0, 0.05, (40, 80))
+    picture[:, 40:] += 0.3 * np.sin(np.arange(40))
+    missing = np.zeros(picture.shape, bool)
+    missing[:, :20] = rng.random((40, 20)) < 0.9
+    with pytest.raises(PoolKnownError):
+        denoise(picture, 0.05, random_state=0) if name == "denoise" else inpaint(picture, missing, random_state=0)
+    (pool,) = pools
+    if name == "denoise":
+        assert len(pool.values) < 0.7 * 33 * 73  # half of the picture is noise
+        assert pool.energy().min() > 0.05**2
+    else:
+        assert pool.observed.mean(axis=1).min() >= 0.25
