@@ -38,7 +38,7 @@ def test_shell_commands_parse(tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
     lines = [line.split("#")[0].split() for line in "\n".join(blocks("sh")).splitlines() if line.startswith("roadict ")]
-    assert len(lines) == 9
+    assert len(lines) == 11
     for words in lines:
         monkeypatch.setattr("sys.argv", words)
         with pytest.raises(SystemExit) as stop:

@@ -10,6 +10,7 @@ from roadict.pictures import ranges
 from roadict.pictures.dictionaries import Progress
 from roadict.pictures.ranges import Plane
 from roadict.pictures.selfcoding import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, streams
 
 PATCH = 8
@@ -43,6 +44,7 @@ def inpaint(
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> NDArray[Any]:
     """Fill in missing pixels.
 
@@ -64,6 +66,8 @@ def inpaint(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while the dictionary is learned.
 
     Returns
     -------
@@ -80,16 +84,17 @@ def inpaint(
     """
     array = np.array(picture)
     missing = missing_pixels(array, mask)
-    array[missing] = 0  # NaN would be refused, and any other value counts for the range of the picture
+    array[missing] = 0  # NaN would be refused, and a mark far off must not tell what white is
     ranges.checked("picture", array, PATCH)
-    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress)
-    parts = ranges.split(array)
-    low, high = ranges.bounds(array)
-    unit = high - low if array.dtype.kind == "f" else 1.0
+    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
+    unit = ranges.white(array)
+    parts = ranges.split(array, unit)
     planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
-    colour = ranges.from_planes(_filled(planes, missing, unit, effort))
-    alpha = None if parts.alpha is None else np.where(missing, ranges.bounds(parts.alpha)[1], parts.alpha)
-    result = ranges.join(ranges.Parts(colour, alpha), array.dtype, (low, high))
+    colour = ranges.from_planes(_filled(planes, missing, effort))
+    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    if parts.alpha is not None:
+        # Alpha of 0 to 1 may come with colours of 0 to 255.
+        result[..., -1] = 1 if array.dtype.kind == "f" and array[..., -1].max() <= 1 else unit
     result[~missing] = array[~missing]
     return result
 
@@ -126,7 +131,7 @@ def rough_filling(plane: Plane, missing: Mask) -> Plane:
     return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
 
 
-def _filled(planes: list[Plane], missing: Mask, unit: float, effort: Effort) -> list[Plane]:
+def _filled(planes: list[Plane], missing: Mask, effort: Effort) -> list[Plane]:
     """Fill by the observed pixels, then in rounds on the whole picture.
 
     Parameters
@@ -134,20 +139,16 @@ def _filled(planes: list[Plane], missing: Mask, unit: float, effort: Effort) -> 
     planes : list of arrays of shape (height, width)
         Roughly filled; where there is nothing to learn from they stay so.
     missing : bool array of shape (height, width)
-    unit : float
-        White.
     effort : Effort
     """
     (rng,) = streams(effort.seed, _KEY, 1)
-    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng), unit)
+    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng))
     if len(pool.values) < 2:
         return planes
-    level = LEVEL * unit
-    atoms = learned_atoms(pool, effort, level=level, code_level=level, at_most=AT_MOST, sweeps=SWEEPS)
-    planes = _coded(planes, ~missing, missing, atoms, level, AT_MOST, 0, effort)
-    for turn, share in enumerate(LEVELS, 1):
-        level = share * unit
-        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng), unit)
+    atoms = learned_atoms(pool, effort, level=LEVEL, code_level=LEVEL, at_most=AT_MOST, sweeps=SWEEPS)
+    planes = _coded(planes, ~missing, missing, atoms, LEVEL, AT_MOST, 0, effort)
+    for turn, level in enumerate(LEVELS, 1):
+        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng))
         if len(pool.values):
             for _ in range(SWEEPS_FILLED):
                 atoms = refined(atoms, pool, level, AT_MOST_FILLED, effort.n_jobs)
@@ -184,9 +185,9 @@ def _coded(
     return found
 
 
-def _learnable(patches: Patches, unit: float) -> Patches:
+def _learnable(patches: Patches) -> Patches:
     """Patches with enough to see in them."""
-    enough = patches.energy() > (_FLAT * unit) ** 2
+    enough = patches.energy() > _FLAT**2
     if patches.observed is not None:
         enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
     return patches.chosen(np.flatnonzero(enough)[:POOL])

@@ -14,7 +14,7 @@ from roadict.linalg import solve_ridge
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
-from roadict.road.floor import smallest_error
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Mask = NDArray[np.bool_]
@@ -46,6 +46,8 @@ class Effort:
     n_jobs : int or None
     report : callable
         Called with steps done, steps in all, and a text.
+    callback : callable or None
+        As for ``ROAD``.
     """
 
     n_components: int
@@ -53,6 +55,7 @@ class Effort:
     seed: np.random.SeedSequence
     n_jobs: int | None
     report: Progress
+    callback: Callback | None
 
     @classmethod
     def checked(
@@ -62,13 +65,14 @@ class Effort:
         random_state: RandomStateLike,
         n_jobs: int | None,
         progress: Progress | None,
+        callback: Callback | None = None,
     ) -> Self:
         """From what users pass."""
         checks.whole_number("n_components", n_components)
         checks.whole_number("max_iter", max_iter)
         checks.threads("n_jobs", n_jobs)
         report = progress or (lambda done, total, text: None)
-        return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, report)
+        return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, report, callback)
 
     def coding(self, step: int, steps: int) -> Callable[[float], None]:
         """What ``code_plane`` tells its progress, as the given one of so many planes to code."""
@@ -186,24 +190,17 @@ def _first_atoms(pool: Patches, effort: Effort, level: float) -> Plane:
     seen = np.full(len(energy), n_pixels) if few.observed is None else few.observed.sum(axis=1)
     left = level**2 * float((seen - 1).sum())
     total = float((energy * seen).sum())
-    epsilon = float(np.sqrt(min(left / total, 0.9)))
-    floor = smallest_error(data, None, n_components) if few.observed is None else 0.0
-    if epsilon < floor:
-        raise ValueError(
-            f"n_components={n_components} atoms cannot tell the detail of this picture from its noise: they leave "
-            f"{floor:.3g} of it and the noise is {epsilon:.3g}; pass a larger sigma, n_components or picture "
-            f"({len(pool.values)} patches show detail, and an atom takes {PATCHES_PER_ATOM})"
-        )
     atoms = learn_dictionary(
         data,
         n_components,
         method="road",
-        epsilon=epsilon,
+        epsilon=float(np.sqrt(min(left / total, 0.9))),
         rho=RHO_PER_RATIO * n_components / float(seen.mean()) / float(np.sqrt(total / len(data))),
         max_iter=effort.max_iter,
         seed=effort.seed,
         n_jobs=effort.n_jobs,
         progress=effort.report,
+        callback=effort.callback,
     )
     return atoms.astype(np.float32)
 
