@@ -38,6 +38,34 @@ def leading_signs(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.where(matrix[np.arange(len(matrix)), largest] < 0, -1, 1).astype(matrix.dtype)
 
 
+def solve_ridge(gram: FloatArray, cross: NDArray[Any], ridge: float, towards: NDArray[Any] | None = None) -> FloatArray:
+    """Least squares by the normal equations, held by a ridge relative to the energy of the codes.
+
+    Minimises ``‖data - codes @ atoms‖_F² + w ‖atoms - towards‖_F²`` over atoms, where w is ``ridge`` times the mean
+    of the diagonal of the Gram matrix. Atoms without use are at ``towards``.
+
+    Parameters
+    ----------
+    gram : array of shape (n_components, n_components)
+        ``codes.T @ codes``. Its diagonal is changed.
+    cross : array of shape (n_components, n_features)
+        ``codes.T @ data``.
+    ridge : float, above zero
+    towards : array like cross, default=None
+        None: zero.
+
+    Examples
+    --------
+    >>> solve_ridge(np.diag([3.0, 0.0]), np.array([[3.5], [0.0]]), 1 / 3)
+    array([[1.],
+           [0.]])
+    """
+    weight = ridge * max(float(np.trace(gram)), 1e-30) / len(gram)  # without any codes there are no atoms either
+    gram[np.diag_indices_from(gram)] += weight
+    atoms: FloatArray = np.linalg.solve(gram, cross if towards is None else cross + weight * towards)
+    return atoms
+
+
 def of_order_one(data: NDArray[Any], largest: float | None = None) -> tuple[NDArray[Any], float]:
     """Divide data that are not all zero by the power of two that brings the largest entry into [1, 2); exact.
 

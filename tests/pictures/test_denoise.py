@@ -67,6 +67,19 @@ def test_small_pictures_with_little_noise(scene, side):
         assert psnr(denoise(noisy, sigma, max_iter=5, random_state=0), small) > 20
 
 
+def test_the_progress_goes_from_step_to_step():
+    told = []
+    colour = np.random.default_rng(9).random((12, 12, 3))
+    denoise(colour, 0.25, **(QUICK | {"max_iter": 4}), progress=lambda *step: told.append(step))
+    texts = list(dict.fromkeys(text for _, _, text in told))
+    assert texts == ["learning the dictionary", "refining the dictionary", "coding patches"]
+    for text in texts:
+        steps = [(done, total) for done, total, other in told if other == text]
+        assert steps == sorted(steps)
+        assert steps[-1][0] == steps[-1][1]
+    assert [done for done, _, text in told if text == "coding patches"] == [100, 200, 300]
+
+
 def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match="7 x 9 pixels; each side must have at least 8"):
         denoise(np.zeros((9, 7)))

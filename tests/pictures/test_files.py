@@ -39,9 +39,9 @@ def test_pillow_reads_what_is_written(tmp_path, channels):
     np.testing.assert_array_equal(seen, picture if channels is None else picture >> 8)
 
 
-def test_16_bit_files_of_pillow_are_read_with_all_their_filters(tmp_path):
+def test_16_bit_files_of_pillow_are_read(tmp_path):
     y, x = np.mgrid[:60, :80]
-    smooth = (300 * x + 7 * y**2 + noise(np.uint8, None)[0, 0]).astype(np.uint16)
+    smooth = (300 * x + 7 * y**2).astype(np.uint16)  # for which Pillow takes three of the five filters
     Image.fromarray(smooth).save(tmp_path / "x.png")
     np.testing.assert_array_equal(read_picture(tmp_path / "x.png"), smooth)
 

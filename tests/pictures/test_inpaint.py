@@ -59,6 +59,18 @@ def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
     np.testing.assert_array_equal(result[..., 0], by_mask)
 
 
+def test_transparent_pixels_of_floats_may_be_nan_and_the_progress_is_told():
+    grey, missing = np.full((12, 12), 0.5), np.eye(12, dtype=bool)
+    grey[:, ::2] *= 0.9
+    told = []
+    picture = np.dstack([np.where(missing, np.nan, grey), ~missing])
+    result = inpaint(picture, **QUICK, progress=lambda *step: told.append(step))
+    np.testing.assert_array_equal(result[..., 0][~missing], grey[~missing])
+    assert np.abs(result[..., 0] - grey).max() < 0.1
+    coding = [done / total for done, total, text in told if text == "coding patches"]
+    np.testing.assert_allclose(coding, np.linspace(0.1, 1, 10))
+
+
 def test_colours_holes_and_single_pixels(scene):
     colour = eight_bits(np.dstack([scene, scene[::-1], 1 - scene]))
     hole = np.zeros(scene.shape, bool)

@@ -1,10 +1,13 @@
+import copy
+
 import numpy as np
 import pytest
 from skimage import data
 
+from roadict.coders import pick as coders
 from roadict.metrics import psnr
 from roadict.model_io import ModelFileError, write_model
-from roadict.pictures import SuperResolution, tiles, upscale
+from roadict.pictures import SuperResolution, predictors, tiles, upscale
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
 from roadict.pictures.upscale import trained
@@ -48,22 +51,37 @@ def test_the_papers_zebra(zebra, parameters, least):
     assert psnr(found.predict(small), truth) > least
 
 
+@pytest.mark.parametrize("method", ["road", "random"])
+def test_the_papers_digit(shared, method):
+    archive = np.load(shared / "mnist_subset.npz")
+    images, ones = archive["images"] / 255, np.setdiff1d(np.flatnonzero(archive["labels"] == 1), [6])
+    five = np.random.default_rng([3, 5]).choice(ones, 5, replace=False)
+    grid = {"features": "pixels", "patch_size": 6, "stride": 4, "back_projection": 0}
+    model = SuperResolution(2, approach="zeyde", method=method, n_components=64, random_state=3, **grid)
+    found = model.fit(list(images[five])).predict(small_of(images[6], 2))
+    assert psnr(found, images[6]) > 21.8881 + 2.2
+
+
 def test_back_projection_makes_the_result_shrink_to_the_input(model):
     small = data.coins()[:60, :70] / 255
     misfit = {}
     for rounds in (0, 1, 3):
-        model.back_projection = rounds
-        misfit[rounds] = np.abs(small_of(model.predict(small), 2) - small).mean()
-    model.back_projection = 1
+        changed = copy.copy(model)
+        changed.back_projection = rounds
+        misfit[rounds] = np.abs(small_of(changed.predict(small), 2) - small).mean()
     assert misfit[3] < misfit[1] < 0.6 * misfit[0]
 
 
-def test_tiles_do_not_show(model, monkeypatch):
-    picture = data.astronaut()[100:170, 200:290]
-    whole = model.predict(picture)
-    for side in (16, 33):
-        monkeypatch.setattr(tiles, "SIDE", side)
-        np.testing.assert_array_equal(model.predict(picture), whole)
+@pytest.mark.parametrize("patch_size", [None, 16])
+def test_tiles_do_not_show(monkeypatch, patch_size):
+    model = SuperResolution(2, method="random", patch_size=patch_size, **QUICK).fit([data.page()[:120, :120]])
+    picture = data.astronaut()[100:170, 200:290] / 255
+    for model.back_projection in (0, 3):
+        monkeypatch.setattr(tiles, "SIDE", 256)
+        whole = model.predict(picture)
+        for side in (16, 33):
+            monkeypatch.setattr(tiles, "SIDE", side)
+            np.testing.assert_allclose(model.predict(picture), whole, rtol=0, atol=1e-6)
 
 
 def test_dtype_range_and_channels_stay(model):
@@ -122,6 +140,13 @@ def test_regressors_find_a_linear_law():
     np.testing.assert_allclose(apply_regressors(new, low[:5], regressors), new @ law, atol=0.02)
 
 
+def test_codes_that_are_all_zero_leave_the_bicubic():
+    empty = SuperResolution(2, approach="zeyde", method="random", alpha=50.0, back_projection=0, **QUICK)
+    small = data.coins()[:20, :20] / 255
+    found = empty.fit([data.page()[:60, :60]]).predict(small)
+    np.testing.assert_allclose(found, np.clip(resize(small, (40, 40)), 0, 1), atol=1e-6)
+
+
 @pytest.mark.parametrize("approach", ["anchored", "zeyde", "yang"])
 def test_a_saved_model_gives_the_same_picture(tmp_path, approach):
     fitted = SuperResolution(2, approach=approach, method="random", **QUICK).fit([data.page()])
@@ -138,6 +163,21 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     second = SuperResolution(2, **(parameters | {"n_jobs": 2})).fit([data.page()])
     np.testing.assert_array_equal(first.predictor_.atoms, second.predictor_.atoms)
     np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
+
+
+def test_a_loaded_model_codes_with_the_threads_that_it_is_given(tmp_path, monkeypatch):
+    SuperResolution(2, approach="zeyde", method="random", **QUICK).fit([data.page()]).save(tmp_path / "model.npz")
+    again = SuperResolution.load(tmp_path / "model.npz")
+    again.n_jobs = 3
+    threads = []
+
+    def encode(*arguments, n_jobs, **others):
+        threads.append(n_jobs)
+        return coders.encode(*arguments, n_jobs=1, **others)
+
+    monkeypatch.setattr(predictors, "encode", encode)
+    again.predict(data.coins()[:10, :10])
+    assert threads == [3]
 
 
 @pytest.mark.parametrize(

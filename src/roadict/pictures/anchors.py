@@ -4,12 +4,11 @@ After R. Timofte, V. De Smet and L. Van Gool, "A+: Adjusted anchored neighborhoo
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from roadict.parallel import Workers
+from roadict.pictures.ranges import Plane
 
-Plane = NDArray[np.float32]
 RIDGE = 0.1
 """Weight of the ridge, for samples of unit norm."""
 BLOCK = 8

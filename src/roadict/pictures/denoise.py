@@ -10,9 +10,9 @@ from skimage.restoration import estimate_sigma
 from roadict import checks
 from roadict.pictures import ranges
 from roadict.pictures.dictionaries import Progress
-from roadict.pictures.selfcoding import POOL, Patches, code_plane, first_atoms, refined, some_patches
+from roadict.pictures.selfcoding import Effort, Patches, code_plane, learned_atoms, some_patches
 from roadict.road.solve import Callback
-from roadict.seeds import RandomStateLike, seed_sequence, streams
+from roadict.seeds import RandomStateLike, streams
 
 PATCH = 8
 GAIN = 1.1
@@ -21,7 +21,8 @@ ACTIVE = 1.1
 """Patches whose variance is below this many σ² show noise alone, and are not learned from."""
 SWEEPS = 15
 """Refinements of the atoms after ROAD: 0.3 dB on the house at σ = 20, nothing from there on."""
-_CANDIDATES = 2 * POOL
+POOL = 40_000
+"""Patches that the atoms are refined on, at most, out of twice as many."""
 _KEY = 13
 
 
@@ -74,45 +75,13 @@ def denoise(
     True
     """
     array = ranges.checked("picture", picture, PATCH)
-    checks.whole_number("n_components", n_components)
-    checks.whole_number("max_iter", max_iter)
-    checks.threads("n_jobs", n_jobs)
-    unit = ranges.white(array)
-    parts = ranges.split(array, unit)
-    planes = ranges.to_planes(parts.colour)
+    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
     level = noise_level(array, sigma)
     if level == 0:
         return array.copy()
-    report = progress or (lambda done, total, text: None)
-    seed = seed_sequence(random_state)
-    (rng,) = streams(seed, _KEY, 1)
-    pool = _active(some_patches(planes, None, PATCH, _CANDIDATES, rng), level)
-    if len(pool.values) < 2:
-        atoms = np.zeros((1, PATCH * PATCH), np.float32)  # nothing but noise: means of patches remain
-    else:
-        atoms = first_atoms(
-            pool,
-            n_components,
-            level=level,
-            max_iter=max_iter,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=progress,
-            callback=callback,
-        )
-        for sweep in range(SWEEPS):
-            atoms = refined(atoms, pool, GAIN * level, None, n_jobs)
-            report(sweep + 1, SWEEPS, "refining the dictionary")
-
-    def clean(index: int) -> ranges.Plane:
-        def advance(share: float) -> None:
-            report(round(100 * (index + share)), 100 * len(planes), "coding patches")
-
-        return code_plane(
-            planes[index], None, atoms, PATCH, level=GAIN * level, at_most=None, n_jobs=n_jobs, advance=advance
-        )
-
-    colour = ranges.from_planes([clean(index) for index in range(len(planes))])
+    unit = ranges.white(array)
+    parts = ranges.split(array, unit)
+    colour = ranges.from_planes(_cleaned(ranges.to_planes(parts.colour), level, effort))
     result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
     if parts.alpha is not None:
         result[..., -1] = array[..., -1]
@@ -143,6 +112,30 @@ def _estimated(plane: ranges.Plane) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the median of no coefficients, where all of them are zero
         return float(np.nan_to_num(estimate_sigma(plane)))
+
+
+def _cleaned(planes: list[ranges.Plane], level: float, effort: Effort) -> list[ranges.Plane]:
+    """Learn from all planes together, and code each."""
+    (rng,) = streams(effort.seed, _KEY, 1)
+    pool = _active(some_patches(planes, None, PATCH, 2 * POOL, rng), level)
+    code_level = GAIN * level
+    if len(pool.values) < 2:
+        atoms = np.zeros((1, PATCH * PATCH), np.float32)  # nothing but noise: means of patches remain
+    else:
+        atoms = learned_atoms(pool, effort, level=level, code_level=code_level, at_most=None, sweeps=SWEEPS)
+    return [
+        code_plane(
+            plane,
+            None,
+            atoms,
+            PATCH,
+            level=code_level,
+            at_most=None,
+            n_jobs=effort.n_jobs,
+            advance=effort.coding(index, len(planes)),
+        )
+        for index, plane in enumerate(planes)
+    ]
 
 
 def _active(patches: Patches, level: float) -> Patches:

@@ -96,9 +96,7 @@ def learn_dictionary(
             **shared,
         )
     else:
-        coder = {} if UPDATES[method].penalty else _coder(data, lasso_share)
-        rounds = max(1, max_iter // ROAD_PER_STAGE)
-        model = AlternatingDictionaryLearning(n_components, update=method, max_iter=rounds, **coder, **shared)
+        model = _two_stage(data, n_components, method, lasso_share, max_iter, shared)
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)
@@ -106,6 +104,15 @@ def learn_dictionary(
             model.fit(data)
     atoms: Array = model.components_
     return atoms
+
+
+def _two_stage(
+    data: Array, n_components: int, method: str, lasso_share: float | None, max_iter: int, shared: dict[str, Any]
+) -> AlternatingDictionaryLearning:
+    """Make a two-stage learner of about the cost of ``max_iter`` iterations of ROAD."""
+    coder = {} if UPDATES[method].penalty else _coder(data, lasso_share)
+    rounds = max(1, max_iter // ROAD_PER_STAGE)
+    return AlternatingDictionaryLearning(n_components, update=method, max_iter=rounds, **coder, **shared)
 
 
 def _coder(data: Array, lasso_share: float | None) -> dict[str, Any]:

@@ -6,21 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
-from roadict import checks
 from roadict.pictures import ranges
 from roadict.pictures.dictionaries import Progress
-from roadict.pictures.selfcoding import (
-    Mask,
-    Patches,
-    code_plane,
-    first_atoms,
-    refined,
-    some_patches,
-)
+from roadict.pictures.ranges import Plane
+from roadict.pictures.selfcoding import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
 from roadict.road.solve import Callback
-from roadict.seeds import RandomStateLike, seed_sequence, streams
+from roadict.seeds import RandomStateLike, streams
 
-Plane = NDArray[np.float32]
 PATCH = 8
 LEVEL = 0.01
 """Rms error left to the codes of the observed pixels; white is 1."""
@@ -29,6 +21,9 @@ AT_MOST = 10
 AT_MOST_FILLED = 16
 """Atoms for a patch of the filled picture: OMP slows down with the cube of their number."""
 SWEEPS = 10
+"""Refinements of the atoms after ROAD, by the observed pixels."""
+SWEEPS_FILLED = 2
+"""Refinements in every round on the filled picture."""
 POOL = 8000
 """Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
 LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
@@ -36,6 +31,7 @@ LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
 _SEEN_TO_LEARN = 0.25
 """Share of a patch that must be observed for it to be learned from."""
 _FLAT = 0.02
+"""Rms contrast that a patch must exceed to be learned from; white is 1."""
 _KEY = 14
 
 
@@ -86,34 +82,15 @@ def inpaint(
     >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
     True
     """
-    array = ranges.checked("picture", _hidden_as_zero(picture, mask), PATCH)
-    checks.whole_number("n_components", n_components)
-    checks.whole_number("max_iter", max_iter)
-    checks.threads("n_jobs", n_jobs)
+    array = np.array(picture)
     missing = missing_pixels(array, mask)
+    array[missing] = 0  # NaN would be refused, and a mark far off must not tell what white is
+    ranges.checked("picture", array, PATCH)
+    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
     unit = ranges.white(array)
     parts = ranges.split(array, unit)
     planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
-    report = progress or (lambda done, total, text: None)
-    seed = seed_sequence(random_state)
-    (rng,) = streams(seed, _KEY, 1)
-    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng))
-    if len(pool.values) >= 2:
-        atoms = first_atoms(
-            pool,
-            n_components,
-            level=LEVEL,
-            max_iter=max_iter,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=progress,
-            callback=callback,
-        )
-        for sweep in range(SWEEPS):
-            atoms = refined(atoms, pool, LEVEL, AT_MOST, n_jobs)
-            report(sweep + 1, SWEEPS, "refining the dictionary")
-        planes = _filled(planes, missing, atoms, rng, n_jobs, report)
-    colour = ranges.from_planes(planes)
+    colour = ranges.from_planes(_filled(planes, missing, effort))
     result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
     if parts.alpha is not None:
         # Alpha of 0 to 1 may come with colours of 0 to 255.
@@ -154,38 +131,58 @@ def rough_filling(plane: Plane, missing: Mask) -> Plane:
     return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
 
 
-def _filled(
+def _filled(planes: list[Plane], missing: Mask, effort: Effort) -> list[Plane]:
+    """Fill by the observed pixels, then in rounds on the whole picture.
+
+    Parameters
+    ----------
+    planes : list of arrays of shape (height, width)
+        Roughly filled; where there is nothing to learn from they stay so.
+    missing : bool array of shape (height, width)
+    effort : Effort
+    """
+    (rng,) = streams(effort.seed, _KEY, 1)
+    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng))
+    if len(pool.values) < 2:
+        return planes
+    atoms = learned_atoms(pool, effort, level=LEVEL, code_level=LEVEL, at_most=AT_MOST, sweeps=SWEEPS)
+    planes = _coded(planes, ~missing, missing, atoms, LEVEL, AT_MOST, 0, effort)
+    for turn, level in enumerate(LEVELS, 1):
+        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng))
+        if len(pool.values):
+            for _ in range(SWEEPS_FILLED):
+                atoms = refined(atoms, pool, level, AT_MOST_FILLED, effort.n_jobs)
+        planes = _coded(planes, None, missing, atoms, level, AT_MOST_FILLED, turn, effort)
+    return planes
+
+
+def _coded(
     planes: list[Plane],
+    observed: Mask | None,
     missing: Mask,
     atoms: Plane,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-    report: Progress,
+    level: float,
+    at_most: int,
+    turn: int,
+    effort: Effort,
 ) -> list[Plane]:
-    """Fill by the observed pixels, then in rounds on the whole picture."""
+    """Replace the missing pixels by what codes make of them; ``turn`` counts the calls, for the progress."""
     steps = (len(LEVELS) + 1) * len(planes)
-    done = 0
-
-    def code(plane: Plane, observed: Mask | None, level: float, at_most: int) -> Plane:
-        nonlocal done
-
-        def advance(share: float) -> None:
-            report(round(100 * (done + share)), 100 * steps, "coding patches")
-
+    found = []
+    for index, plane in enumerate(planes):
         coded = code_plane(
-            plane, observed, atoms, PATCH, level=level, at_most=at_most, n_jobs=n_jobs, advance=advance, wanted=missing
+            plane,
+            observed,
+            atoms,
+            PATCH,
+            level=level,
+            at_most=at_most,
+            n_jobs=effort.n_jobs,
+            advance=effort.coding(turn * len(planes) + index, steps),
+            wanted=missing,
         )
-        done += 1
-        return np.where(missing, coded, plane)
-
-    planes = [code(plane, ~missing, LEVEL, AT_MOST) for plane in planes]
-    for level in LEVELS:
-        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng))
-        for _ in range(2):
-            if len(pool.values):
-                atoms = refined(atoms, pool, level, AT_MOST_FILLED, n_jobs)
-        planes = [code(plane, None, level, AT_MOST_FILLED) for plane in planes]
-    return planes
+        found.append(np.where(missing, coded, plane))
+    return found
 
 
 def _learnable(patches: Patches) -> Patches:
@@ -194,13 +191,3 @@ def _learnable(patches: Patches) -> Patches:
     if patches.observed is not None:
         enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
     return patches.chosen(np.flatnonzero(enough)[:POOL])
-
-
-def _hidden_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
-    """Missing pixels of floats may be NaN or a mark far off, which must not tell what white is."""
-    array = np.asarray(picture)
-    transparent = array.ndim == 3 and array.shape[2] in (2, 4)
-    if array.dtype.kind != "f" or (np.shape(mask) != array.shape[:2] if mask is not None else not transparent):
-        return array
-    hidden = array[..., -1] == 0 if mask is None else np.asarray(mask) != 0
-    return np.where(hidden.reshape(*hidden.shape, *(1,) * (array.ndim - 2)), 0, array).astype(array.dtype)

@@ -1,7 +1,7 @@
 """From the features of an enlarged patch to the detail that it lacks: coupled dictionaries, or anchored regressors."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
+from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import Progress, learn_dictionary
+from roadict.pictures.ranges import Plane
 from roadict.pictures.training import Samples, gather
 from roadict.road.solve import Callback
 from roadict.seeds import streams
 
-Plane = NDArray[np.float32]
 ANCHOR_SAMPLES = 1_200_000
 """Samples for the regressors, of the pictures and their mirror images: 0.4 dB above a tenth of them."""
 N_NEAR = 2048
@@ -44,7 +45,6 @@ class Coupled:
         Lasso weight in the units of the features.
     n_nonzero_coefs : int
         For "omp".
-    n_jobs : int or None
     """
 
     atoms: Plane
@@ -52,9 +52,8 @@ class Coupled:
     coder: str
     alpha: float
     n_nonzero_coefs: int
-    n_jobs: int | None = None
 
-    def codes(self, low: Plane) -> Plane:
+    def codes(self, low: Plane, n_jobs: int | None) -> Plane:
         """Codes of features, shape (n_samples, n_components)."""
         lasso = self.coder == "lasso"
         with warnings.catch_warnings():
@@ -67,13 +66,13 @@ class Coupled:
                 algorithm=self.coder,
                 alpha=self.alpha if lasso else None,
                 n_nonzero_coefs=None if lasso else self.n_nonzero_coefs,
-                n_jobs=self.n_jobs,
+                n_jobs=n_jobs,
             )
         return codes
 
-    def detail(self, low: Plane) -> Plane:
+    def detail(self, low: Plane, n_jobs: int | None) -> Plane:
         """Detail of shape (n_samples, n_pixels) for features of shape (n_samples, n_features)."""
-        return self.codes(low) @ self.high
+        return self.codes(low, n_jobs) @ self.high
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file keeps."""
@@ -93,8 +92,8 @@ class Anchored:
     atoms: Plane
     regressors: Plane
 
-    def detail(self, low: Plane) -> Plane:
-        """Detail of shape (n_samples, n_pixels) for features of shape (n_samples, n_features)."""
+    def detail(self, low: Plane, n_jobs: int | None) -> Plane:
+        """The same as for ``Coupled``; ``n_jobs`` is of no use, as products of matrices are all there is to do."""
         return apply_regressors(low, self.atoms, self.regressors)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -103,6 +102,8 @@ class Anchored:
 
 
 Predictor = Coupled | Anchored
+Learn = Callable[[Plane], Plane]
+"""From samples to atoms."""
 
 
 def fit_predictor(
@@ -120,8 +121,7 @@ def fit_predictor(
     callback: Callback | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
-    approach = chosen["approach"]
-    anchored = approach == "anchored"
+    anchored = chosen["approach"] == "anchored"
     (rng,) = streams(seed, _KEY, 1)
     samples = gather(
         planes,
@@ -150,7 +150,7 @@ def fit_predictor(
             data,
             n_components,
             method=chosen["method"],
-            epsilon=EPSILON[approach] if chosen["epsilon"] is None else chosen["epsilon"],
+            epsilon=EPSILON[chosen["approach"]] if chosen["epsilon"] is None else chosen["epsilon"],
             rho=chosen["rho"],
             # Of anchors only the directions count, and OMP is the cheaper coder.
             lasso_share=chosen["alpha"] if chosen["coder"] == "lasso" and not anchored else None,
@@ -163,22 +163,30 @@ def fit_predictor(
         )
         return atoms.astype(np.float32)
 
-    if anchored:
-        norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
-        low, high = samples.low / norms, samples.high / norms
-        atoms = learn(low)
-        return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
+    return _anchored(samples, learn, n_jobs) if anchored else _coupled(samples, learn, chosen, n_jobs)
+
+
+def _anchored(samples: Samples, learn: Learn, n_jobs: int | None) -> Anchored:
+    """Atoms that are directions of the features, and a regressor for each."""
+    norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
+    low, high = samples.low / norms, samples.high / norms
+    atoms = learn(low)
+    return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
+
+
+def _coupled(samples: Samples, learn: Learn, chosen: Mapping[str, Any], n_jobs: int | None) -> Coupled:
+    """One dictionary taken apart ("yang"), or the second one fitted to the codes in the first ("zeyde")."""
     weight = chosen["alpha"] * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
-    settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"], n_jobs)
-    if approach == "yang":
+    settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"])
+    if chosen["approach"] == "yang":
         atoms, high = _stacked(samples, learn)
         return Coupled(atoms, high, *settings)
     atoms = learn(samples.low)
-    codes = Coupled(atoms, atoms, *settings).codes(samples.low)
+    codes = Coupled(atoms, atoms, *settings).codes(samples.low, n_jobs)
     return Coupled(atoms, _least_squares(codes, samples.high), *settings)
 
 
-def _stacked(samples: Samples, learn: Any) -> tuple[Plane, Plane]:
+def _stacked(samples: Samples, learn: Learn) -> tuple[Plane, Plane]:
     """One dictionary of features and detail side by side, each weighed by its number of entries, then taken apart."""
     n_low, n_high = samples.low.shape[1], samples.high.shape[1]
     weights = np.repeat(np.array([n_low**-0.5, n_high**-0.5], np.float32), [n_low, n_high])
@@ -191,10 +199,8 @@ def _stacked(samples: Samples, learn: Any) -> tuple[Plane, Plane]:
 def _least_squares(codes: Plane, high: Plane) -> Plane:
     """Dictionary with the smallest error for these codes and a ridge; atoms without use get zero."""
     gram = codes.T.astype(np.float64) @ codes
-    # Without a ridge atoms that are hardly used get detail of any size: a few digits then lose 3 dB, not gain them.
-    gram[np.diag_indices_from(gram)] += RIDGE * gram.trace() / len(gram)
-    solved: Plane = np.linalg.solve(gram, codes.T @ high).astype(np.float32)
-    return solved
+    # Without a ridge atoms that are hardly used get detail of any size: the paper's digits are then 3 dB worse.
+    return solve_ridge(gram, codes.T @ high, RIDGE).astype(np.float32)
 
 
 def predictor_from(

@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from roadict import checks
 from roadict.coders.pick import encode
+from roadict.linalg import solve_ridge
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
 from roadict.road.solve import Callback
+from roadict.seeds import RandomStateLike, seed_sequence
 
 Mask = NDArray[np.bool_]
 BAND = 1 << 14
 """Patches coded at a time."""
-POOL = 40_000
-"""Patches that the dictionary is refined on."""
 LEARNED = 2000
 """Patches that ROAD learns from: it takes most of the time, and its atoms are refined on the others."""
 PATCHES_PER_ATOM = 4
@@ -28,6 +29,54 @@ RHO_PER_RATIO = 20.0
 FEWEST_SEEN = 4
 """A patch with fewer observed pixels is coded by what the plane holds in all its pixels."""
 _RIDGE = 1e-4
+"""Weight of the ridge when atoms are refined, in units of the mean energy of an atom's codes."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What callers say about the learning, and whom to tell of it.
+
+    Attributes
+    ----------
+    n_components : int
+        Number of atoms.
+    max_iter : int
+        Iterations of ROAD.
+    seed : SeedSequence
+    n_jobs : int or None
+    report : callable
+        Called with steps done, steps in all, and a text.
+    callback : callable or None
+        As for ``ROAD``.
+    """
+
+    n_components: int
+    max_iter: int
+    seed: np.random.SeedSequence
+    n_jobs: int | None
+    report: Progress
+    callback: Callback | None
+
+    @classmethod
+    def checked(
+        cls,
+        n_components: int,
+        max_iter: int,
+        random_state: RandomStateLike,
+        n_jobs: int | None,
+        progress: Progress | None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """From what users pass."""
+        checks.whole_number("n_components", n_components)
+        checks.whole_number("max_iter", max_iter)
+        checks.threads("n_jobs", n_jobs)
+        report = progress or (lambda done, total, text: None)
+        return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, report, callback)
+
+    def coding(self, step: int, steps: int) -> Callable[[float], None]:
+        """What ``code_plane`` tells its progress, as the given one of so many planes to code."""
+        return lambda share: self.report(round(100 * (step + share)), 100 * steps, "coding patches")
 
 
 @dataclass(frozen=True)
@@ -100,19 +149,40 @@ def some_patches(
     return centred(np.concatenate(values)[order], np.concatenate(masks)[order] if masks else None)
 
 
-def first_atoms(
-    pool: Patches,
-    n_components: int,
-    *,
-    level: float,
-    max_iter: int,
-    seed: np.random.SeedSequence,
-    n_jobs: int | None,
-    progress: Progress | None,
-    callback: Callback | None,
+def learned_atoms(
+    pool: Patches, effort: Effort, *, level: float, code_level: float, at_most: int | None, sweeps: int
 ) -> Plane:
+    """Learn atoms by ROAD from some of the patches, then refine them on all.
+
+    Parameters
+    ----------
+    pool : Patches
+        In random order; at least two.
+    effort : Effort
+    level : float
+        Rms error over the observed pixels that ROAD may leave.
+    code_level : float
+        The same for the codes of a patch.
+    at_most : int or None
+        Largest number of atoms for a patch.
+    sweeps : int
+        Refinements.
+
+    Returns
+    -------
+    array of shape (n_components, n_pixels)
+        Atoms of unit norm; fewer where the pool has fewer than four patches for each.
+    """
+    atoms = _first_atoms(pool, effort, level)
+    for sweep in range(sweeps):
+        atoms = refined(atoms, pool, code_level, at_most, effort.n_jobs)
+        effort.report(sweep + 1, sweeps, "refining the dictionary")
+    return atoms
+
+
+def _first_atoms(pool: Patches, effort: Effort, level: float) -> Plane:
     """Learn atoms by ROAD from the first of the patches, to an rms error of ``level`` over the observed pixels."""
-    n_components = min(n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
+    n_components = min(effort.n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
     few = pool.chosen(np.arange(min(LEARNED, len(pool.values))))
     data = few.values if few.observed is None else np.where(few.observed, few.values, np.float32(np.nan))
     # A mean was taken off every patch: one degree of freedom of the noise is gone.
@@ -126,11 +196,11 @@ def first_atoms(
         method="road",
         epsilon=float(np.sqrt(min(left / total, 0.9))),
         rho=RHO_PER_RATIO * n_components / float(seen.mean()) / float(np.sqrt(total / len(data))),
-        max_iter=max_iter,
-        seed=seed,
-        n_jobs=n_jobs,
-        progress=progress,
-        callback=callback,
+        max_iter=effort.max_iter,
+        seed=effort.seed,
+        n_jobs=effort.n_jobs,
+        progress=effort.report,
+        callback=effort.callback,
     )
     return atoms.astype(np.float32)
 
@@ -138,15 +208,14 @@ def first_atoms(
 def refined(atoms: Plane, pool: Patches, level: float, at_most: int | None, n_jobs: int | None) -> Plane:
     """Code the pool, fill what was not observed by the codes, and fit the atoms by least squares (MOD).
 
-    An atom without use becomes the patch that is coded worst.
+    Atoms without use become the patches that are coded worst, one each.
     """
     codes = pool.codes(atoms, level, at_most, n_jobs).astype(np.float64)
     coded = codes @ atoms
     full = pool.values if pool.observed is None else np.where(pool.observed, pool.values, coded)
     gram = codes.T @ codes
     used = np.diag(gram) > 0
-    gram[np.diag_indices_from(gram)] += _RIDGE * max(gram.trace(), 1e-30) / len(gram)
-    fitted = np.linalg.solve(gram, codes.T @ full)
+    fitted = solve_ridge(gram, codes.T @ full, _RIDGE)
     worst = np.argsort(-np.square(full - coded).sum(axis=1), kind="stable")[: np.count_nonzero(~used)]
     fresh = np.flatnonzero(~used)[: len(worst)]
     fitted[fresh] = full[worst]

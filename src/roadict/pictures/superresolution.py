@@ -9,25 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks, model_io
-from roadict.coders.pick import TAKES
 from roadict.pictures import ranges, training
 from roadict.pictures.dictionaries import METHODS, Progress
 from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
+from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
 from roadict.road.engines.pick import ENGINES
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
-Plane = NDArray[np.float32]
 APPROACHES = ("anchored", "zeyde", "yang")
 FEATURES = ("derivatives", "pixels")
+CODERS = ("lasso", "omp")
 SCALES = (2, 3, 4)
 KIND = "SuperResolution"
-_REACH = 8
-"""Pixels of the small picture beyond a tile that its detail depends on: patch, filters and bicubic."""
+_REACH = 5
+"""Pixels of the small picture beyond the patches on a tile that these depend on: filters and bicubic, and to spare."""
 _BACK_PROJECTION_REACH = 4
 """The same for every round of back-projection."""
 
@@ -194,10 +194,11 @@ class SuperResolution:
             In the dtype and range of the picture.
         """
         self._check_fitted()
-        array = ranges.checked("picture", picture, -(-self._grid()[0] // self.scale))
+        patch = -(-self._grid()[0] // self.scale)  # in pixels of the small picture
+        array = ranges.checked("picture", picture, patch)
         unit, limits = ranges.white(array), ranges.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
-        halo = _REACH + _BACK_PROJECTION_REACH * self.back_projection
+        halo = patch + _REACH + _BACK_PROJECTION_REACH * self.back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
@@ -227,16 +228,15 @@ class SuperResolution:
                 raise ValueError("NaN or infinite numbers")
             model = cls(**parameters)
             model.check()
-            size = model._grid()[0]
-            axes = arrays.pop("axes", None)
-            model.axes_ = None if axes is None else np.asarray(axes, np.float32)
-            n_raw = (4 if model.features == "derivatives" else 1) * size * size
-            n_features = n_raw if model.axes_ is None else model.axes_.shape[1]
-            if (model.axes_ is None) == (model.features == "derivatives") or (
-                model.axes_ is not None and model.axes_.shape[0] != n_raw
-            ):
-                raise ValueError("wrong axes")
-            model.predictor_ = predictor_from(arrays, parameters, n_features, size * size)
+            n_pixels = model._grid()[0] ** 2
+            if model.features == "pixels":
+                model.axes_, n_features = None, n_pixels
+            else:
+                model.axes_ = np.asarray(arrays["axes"], np.float32)
+                n_raw, n_features = model.axes_.shape
+                if n_raw != training.DERIVATIVES * n_pixels:
+                    raise ValueError(f"axes of {n_raw} features, not {training.DERIVATIVES * n_pixels}")
+            model.predictor_ = predictor_from(arrays, parameters, n_features, n_pixels)
         except (TypeError, KeyError, ValueError, IndexError) as broken:
             raise model_io.ModelFileError(
                 f"{os.fspath(path)} is not a whole super-resolution model ({broken}); save it again"
@@ -267,7 +267,8 @@ class SuperResolution:
         mean = PatchMean(big.shape, size, np.float32)
         for band in bands(rows, len(columns), training.BAND):
             low = patch_features(maps, size, band, columns)
-            mean.add(self.predictor_.detail(low if self.axes_ is None else low @ self.axes_), band, columns)
+            projected = low if self.axes_ is None else low @ self.axes_
+            mean.add(self.predictor_.detail(projected, self.n_jobs), band, columns)
         big = big + mean.mean
         for _ in range(self.back_projection):
             big += training.enlarge(small - training.shrink(big, self.scale), self.scale)
@@ -294,7 +295,7 @@ class SuperResolution:
         checks.one_of("approach", self.approach, APPROACHES)
         checks.one_of("method", self.method, METHODS)
         checks.one_of("features", self.features, FEATURES)
-        checks.one_of("coder", self.coder, [name for name in TAKES if name in ("lasso", "omp")])
+        checks.one_of("coder", self.coder, CODERS)
         scale: Any = self.scale
         if not isinstance(scale, numbers.Integral) or scale not in SCALES:
             raise ValueError(f"scale={self.scale!r} must be 2, 3 or 4")

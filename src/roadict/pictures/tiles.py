@@ -6,14 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.intp]
+from roadict.pictures.patches import Indices
+
 Window = tuple[slice, slice]
 SIDE = 256
 """Pixels of the small picture along a tile."""
 
 
 class Tile(NamedTuple):
-    """A part of a small picture, from (top, left) to (bottom, right), which are outside; the halo comes on top."""
+    """A part of a small picture: rows from ``top`` to before ``bottom``, columns from ``left`` to before ``right``.
+
+    ``halo`` is how many pixels beyond it, on all sides, are needed to work on it.
+    """
 
     top: int
     left: int

@@ -4,15 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roadict.pictures.features import derivatives, patch_features, principal_axes
 from roadict.pictures.patches import bands, extract, starts
+from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import resize
 
-Plane = NDArray[np.float32]
 BAND = 1 << 15
 """Patches held at a time."""
+DERIVATIVES = 4
+"""Maps of ``derivatives``."""
 LOW_PIXELS = 3
 """Side of a patch in pixels of the small picture."""
 
@@ -63,7 +64,7 @@ def pairs(picture: Plane, scale: int, size: int, stride: int, features: str, edg
 
 def find_axes(pictures: Sequence[Plane], scale: int, size: int, stride: int, edges: str) -> Plane:
     """Principal axes of the derivatives, shape (n_features, n_kept)."""
-    moment = np.zeros((4 * size * size,) * 2)
+    moment = np.zeros((DERIVATIVES * size * size,) * 2)
     for picture in pictures:
         for low, _ in pairs(picture, scale, size, stride, "derivatives", edges):
             moment += low.T @ low

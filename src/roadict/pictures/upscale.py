@@ -142,7 +142,8 @@ def upscale(
         uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
     scale : {2, 3, 4}, default=3
     model : SuperResolution, default=None
-        A fitted one, whose scale must be this one; approach, method and random_state are then of no use.
+        A fitted one, whose scale must be this one. It has its own approach, method, random_state and n_jobs, and
+        those given here are then of no use.
     approach : {"anchored", "zeyde", "yang"}, default="anchored"
     method : {"road", "ksvd", "mod", ..., "random"}, default="road"
     random_state : int, default=0

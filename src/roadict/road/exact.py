@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict.coders.pick import encode
 from roadict.distributed import SERIAL, Comm
 from roadict.gathering import condensed, counts, largest, median, norm, total
-from roadict.linalg import unit_rows
+from roadict.linalg import solve_ridge, unit_rows
 from roadict.road.polish import polish_codes
 
 Array = NDArray[np.floating]
@@ -149,11 +149,8 @@ def _settle_atoms(
 
 def _fit_atoms(data: Array, codes: Array, dictionary: Array, comm: Comm) -> Array:
     """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm."""
-    gram = comm.sum(codes.T @ codes)
-    anchor = ANCHOR * float(np.trace(gram)) / len(gram)
-    gram[np.diag_indices_from(gram)] += anchor
-    atoms, _ = unit_rows(np.linalg.solve(gram, comm.sum(codes.T @ data) + anchor * dictionary))
-    return atoms
+    gram, cross = comm.sum(codes.T @ codes), comm.sum(codes.T @ data)
+    return unit_rows(solve_ridge(gram, cross, ANCHOR, dictionary))[0]
 
 
 def unmixed(dictionary: Array, codes: Array, comm: Comm = SERIAL) -> Array:
