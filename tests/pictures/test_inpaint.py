@@ -52,9 +52,10 @@ def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
     result = inpaint(picture, **QUICK)
     assert (result[..., 1] == 255).all()
     np.testing.assert_array_equal(result[..., 0][~missing], picture[..., 0][~missing])
-    for opaque in (1.0, 255.0):  # with colours of 0 to 255
-        floats = np.dstack([255 * scene, np.where(missing, 0, opaque)])[:12, :12]
-        assert (inpaint(floats, **QUICK)[..., 1] == opaque).all()
+    for white, opaque in ((255, 1), (255, 255), (65535, 65535)):
+        floats = np.dstack([0.6 * white * scene, np.where(missing, 0.0, opaque)])[:12, :12]
+        floats[0, 0, 1] = 0.7 * opaque
+        assert (inpaint(floats, **QUICK)[1:, :, 1] == opaque).all()
     by_mask = inpaint(picture[..., 0], missing.astype(np.uint8), **QUICK)
     np.testing.assert_array_equal(result[..., 0], by_mask)
 

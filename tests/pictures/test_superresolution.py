@@ -106,7 +106,7 @@ def test_floats_of_any_range_give_the_same_picture(approach):
         for training in (data.page(), data.page() * 1.0)
     ]
     expected = fitted[0].predict(picture)
-    for floats, unit in ((picture / 255, 1), (picture * 1.0, 255)):
+    for floats, unit in ((picture / 255, 1), (picture * 1.0, 255), (picture * 257.0, 65535)):
         for model in fitted:
             np.testing.assert_allclose(model.predict(floats) / unit, expected / 255, atol=0.51 / 255)
     assert np.isfinite(fitted[0].predict(picture * 1e300)).all()

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 Plane = NDArray[np.float32]
 Anything = NDArray[Any]
 _KINDS = ("uint8", "uint16", "float32", "float64")
+_WHITES = (1.0, 255.0, 1023.0, 4095.0, 65535.0)
 
 
 class Parts(NamedTuple):
@@ -38,19 +39,19 @@ def checked(name: str, picture: ArrayLike, smallest: int = 1) -> Anything:
 
 
 def white(picture: Anything) -> float:
-    """What white is in the picture's units: the largest integer; of floats 1 or 255, or the largest where that is more.
+    """What white is in the picture's units: the largest integer; of floats 1, or that of 8, 10, 12 or 16 bits.
 
     Noise and filters go beyond white, which does not make it another one.
 
     Examples
     --------
-    >>> white(np.array([[7]], np.uint8)), white(np.array([[1.3]])), white(np.array([[200.0]])), white(np.array([[4e3]]))
-    (255.0, 1.0, 255.0, 4000.0)
+    >>> white(np.array([[7]], np.uint8)), white(np.array([[1.3]])), white(np.array([[200.0]])), white(np.array([[4e4]]))
+    (255.0, 1.0, 255.0, 65535.0)
     """
     if picture.dtype.kind == "u":
         return float(np.iinfo(picture.dtype).max)
     largest = max(-float(picture.min()), float(picture.max())) if picture.size else 1.0
-    return next((usual for usual in (1.0, 255.0) if largest <= 2 * usual), largest)
+    return next((usual for usual in _WHITES if largest <= 2 * usual), largest)
 
 
 def split(picture: Anything, unit: float) -> Parts:
