@@ -250,7 +250,7 @@ def sum_for_ranks(  # type: ignore[no-untyped-def]
     grams, block_sums, n_block_sums, sample_sums, n_sample_sums, totals, n_numbers, n_chunks,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """What ranks exchange of a problem: Gram matrices over its chunks, in the order of ``top_eigenvectors``, and sums."""
+    """What ranks exchange of a problem: Gram matrices over chunks, in the order of ``top_eigenvectors``, and sums."""
     block, problem = tl.program_id(0), tl.program_id(1)
     i = block * BLOCK + tl.arange(0, BLOCK)
     into = totals + problem.to(tl.int64) * (n_numbers + N_SUMS)
