@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from roadict import __version__, cli_experiments, cli_pictures
 from roadict.console import WorkStoppedError, check_output, number_or_word, progress_bar, showing_warnings
+from roadict.usage import UsageError, examples, told
 
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
@@ -26,7 +27,6 @@ ENCODE_ROWS = 5000
 app = typer.Typer(
     name="roadict",
     help="Dictionary learning: find atoms in which every signal is a combination of few.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -44,11 +44,10 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors a
 def main() -> None:
     """Run the program; every expected failure is one line on standard error."""
     try:
-        app(prog_name="roadict")
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED:  # Typer has caught Ctrl-C
-            _complain("interrupted; nothing was written")
-        raise
+        code = app(prog_name="roadict", standalone_mode=False)
+    except UsageError as error:
+        _complain(told(error))
+        sys.exit(BAD_INPUT)
     except WorkStoppedError as stop:
         _complain(str(stop))
         sys.exit(INTERRUPTED)
@@ -58,18 +57,28 @@ def main() -> None:
     except MemoryError as error:
         _complain(f"not enough memory: {_one_line(error)}; use fewer samples, fewer atoms or float32 data")
         sys.exit(BAD_INPUT)
+    if code == INTERRUPTED:  # Typer has caught Ctrl-C
+        _complain("interrupted; nothing was written")
+    sys.exit(code)
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _root(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
     if version:
         typer.echo(f"roadict {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command(
-    epilog="Example: roadict learn patches.npy -k 64 -o model.npz --seed 0, or with K-SVD: "
-    "roadict learn patches.npy -k 64 -o model.npz --method ksvd --sparsity 5"
+    epilog=examples(
+        "roadict learn patches.npy -k 64 -o model.npz --seed 0",
+        "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
+    )
 )
 def learn(
     data: DataArgument,
@@ -146,16 +155,19 @@ def learn(
             n_components, update=method, coder=coder, n_nonzero_coefs=sparsity, alpha=alpha, **run
         )
     X = read_matrix(data, key)
-    if not quiet:
-        typer.echo(f"{data}: {X.shape[0]} samples of {X.shape[1]} features, {X.dtype}", err=True)
-    _fit_with_progress(model, X, quiet)
+    _fit_with_progress(model, X, quiet, f"{data}: {X.shape[0]} samples of {X.shape[1]} features, {X.dtype}")
     model.save(output)
     if not quiet:
         _report(model)
         typer.echo(f"model: {output}")
 
 
-@app.command(epilog="Example: roadict encode model.npz new.npy -o codes.npz --algorithm omp --n-nonzero-coefs 3")
+@app.command(
+    epilog=examples(
+        "roadict encode model.npz new.npy -o codes.npz",
+        "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
+    )
+)
 def encode(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
     data: DataArgument,
@@ -220,7 +232,7 @@ def encode(
         typer.echo(f"codes: {output}")
 
 
-@app.command(epilog="Example: roadict show model.npz -o atoms.png")
+@app.command(epilog=examples("roadict show model.npz -o atoms.png"))
 def show(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
@@ -238,7 +250,7 @@ def show(
         typer.echo(f"atoms: {output}")
 
 
-@app.command(epilog="Example: roadict demo --out roadict-demo --seed 0")
+@app.command(epilog=examples("roadict demo --out roadict-demo --seed 0"))
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model and the pictures.")] = Path("roadict-demo"),
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
@@ -257,11 +269,11 @@ def demo(
         raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
     for name in ("model.npz", "atoms.png", "convergence.png"):
         check_output(out / name, (".npz", ".png"))
-    if not quiet:
-        typer.echo("400 samples of 16 features, each a combination of 3 of 32 hidden atoms", err=True)
     model = ROAD(32, random_state=seed)
     started = time.perf_counter()
-    _fit_with_progress(model, truth.data, quiet)
+    _fit_with_progress(
+        model, truth.data, quiet, "400 samples of 16 features, each a combination of 3 of 32 hidden atoms"
+    )
     seconds = time.perf_counter() - started
     model.save(out / "model.npz")
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
@@ -277,12 +289,15 @@ def demo(
         typer.echo(f"convergence: {out / 'convergence.png'}")
 
 
-def _fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
+def _fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: str) -> None:
+    """Learn under a bar. The heading comes with the first iteration: by then data and options are in order."""
     with showing_warnings(), progress_bar(quiet, "learning") as advance:
         start = 0
 
         def callback(snapshot: "Snapshot") -> None:
             nonlocal start
+            if start == 0 and not quiet:
+                typer.echo(heading, err=True)
             start += snapshot.iteration == 1
             text = f"objective {snapshot.objective:.5g}  primal {snapshot.primal:.0e}  dual {snapshot.dual:.0e}"
             advance(snapshot.iteration, snapshot.max_iter, f"start {start}  {text}")
