@@ -37,8 +37,9 @@ class ROAD(Learner):
     n_components : int, default=None
         Number of atoms. None: twice the number of features.
     formulation : {"constrained", "lasso", "inexact"}, default="constrained"
-        "constrained" minimises Σ|codes| under a bound on the data error (the paper's exact ADMM), "lasso" adds the
-        squared error to the objective, "inexact" is the paper's iADMM, whose convergence is proven.
+        "constrained" minimises Σ|codes| under a bound on the data error (the paper's exact ADMM, eq.
+        ROAD-formulation), "lasso" adds the squared error to the objective (eq. ROAD-Lasso-formulation), "inexact" is
+        the paper's iADMM, whose convergence is proven (eq. ADMM-inexact-EasyForm).
     epsilon : float or "auto", default="auto"
         For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
         noise-free form. "auto": 0 where n_components reaches the rank of X, else 1.1 times the smallest error that
@@ -121,6 +122,10 @@ class ROAD(Learner):
     -----
     Samples are rows: transpose what the paper calls Y. The method is that of C. Cheng and W. Dai, "Dictionary
     Learning Using Rank-One Atomic Decomposition (ROAD)".
+
+    A number as ``rho`` with ``n_init=1`` runs the plain iteration of the paper: nothing is annealed, repaired or
+    started again, and the polish touches ``codes_`` only. ``fit_transform(X)`` equals ``fit(X).transform(X)``; the
+    fit's own codes are ``codes_``. float32 stays float32, integers become float64.
 
     Examples
     --------
