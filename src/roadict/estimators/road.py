@@ -104,9 +104,9 @@ class ROAD(Learner):
         Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     objective_ : float
-        Σ|codes_|, plus the squared error over 2 alpha for "lasso".
+        ``Σ|codes_|``, plus the squared error over 2 alpha for "lasso".
     error_ : float
-        Relative data error of codes_ over the observed entries.
+        Relative data error of ``codes_`` over the observed entries.
     rho_ : float or three floats
         Penalty used; the last one where it changed along the run.
     epsilon_ : float or None
@@ -115,7 +115,7 @@ class ROAD(Learner):
         Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
     transform_alpha_ : float
         Weight used by ``transform``: transform_alpha, or alpha for "lasso", or else max(0.01, ε/√s) times the
-        root-mean-square norm of the samples, s the mean number of coefficients per sample in codes_.
+        root-mean-square norm of the samples, s the mean number of coefficients per sample in ``codes_``.
     n_features_in_ : int
 
     Notes

@@ -1,0 +1,111 @@
+"""How Sphinx builds the site: ``make docs``."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from sphinx_gallery.sorting import FileNameSortKey
+
+FOLDER = Path(__file__).parent
+sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "src")]
+os.environ["MPLBACKEND"] = "Agg"
+
+import figures  # noqa: E402
+
+import roadict  # noqa: E402
+
+project = "roadict"
+author = "The roadict developers"
+project_copyright = "the roadict developers"
+version = release = roadict.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "results/summary.md"]
+suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be kept
+nitpicky = True
+nitpick_ignore = [("py:exc", "ModelFileError")]
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_use_param = False  # types such as "array of shape (n_samples, n_features)" are words, not links
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(FOLDER.parent / "examples"),
+    "gallery_dirs": "gallery",
+    "within_subsection_order": FileNameSortKey,
+    "filename_pattern": "plot_",
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 10**6,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "reference_url": {"roadict": None},
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "roadict"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+}
+html_sidebars = {"index": [], "start": []}
+
+figures.draw(FOLDER / "_figures")
+
+
+def _commands():
+    """What ``--help`` prints, of every command."""
+    from typer.testing import CliRunner
+
+    from roadict.cli import app
+
+    names = [info.name or info.callback.__name__ for info in app.registered_commands]
+    pages = {name: CliRunner().invoke(app, [name, "--help"], prog_name="roadict").output for name in sorted(names)}
+    return "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in pages.items())
+
+
+def _pages(match):
+    """A list of those pages that are there, as some are written apart from this site."""
+    found = [path for pattern in match[1].split() for path in sorted(FOLDER.glob(f"{pattern}.md"))]
+    names = [path.relative_to(FOLDER).with_suffix("").as_posix() for path in found if path.stem != "summary"]
+    return "\n".join(["```{toctree}", ":maxdepth: 1", *(match[2] or "").split(), "", *names, "```"]) if names else ""
+
+
+def _fill_in(app, docname, source):
+    """Put on a page what is made elsewhere: pages and results that may be there, and the help of the commands."""
+    text = re.sub(r"<!-- pages: ([^>]*?)( :hidden:)? -->", _pages, source[0])
+    if docname == "results" and (FOLDER / "results" / "summary.md").exists():
+        text = text.replace(
+            "<!-- summary -->", "```{include} results/summary.md\n:heading-offset: 1\n:relative-images:\n```"
+        )
+    if docname == "api/commands":
+        text = text.replace("<!-- commands -->", _commands())
+    source[0] = text
+
+
+def setup(app):
+    app.connect("source-read", _fill_in)
