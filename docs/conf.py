@@ -47,6 +47,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": FileNameSortKey,
     "filename_pattern": "plot_",
+    "image_scrapers": ("matplotlib", "figures"),
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "show_memory": False,
@@ -59,11 +60,15 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "roadict"
+html_favicon = "_static/mark.svg"
+html_logo = "_static/mark.svg"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "logo": {"text": "roadict"},
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
@@ -72,7 +77,9 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
-html_sidebars = {"index": [], "start": []}
+# The bar on the left lists the pages of a section; these have none.
+_ALONE = ("index", "start", "which-method", "how-road-works", "questions", "paper-to-code", "performance")
+html_sidebars = {page: [] for page in (*_ALONE, "contributing", "changelog", "studio")}
 
 figures.draw(FOLDER / "_figures")
 

@@ -10,6 +10,30 @@ from roadict.metrics import dictionary_error
 from roadict.prox import nearest_rank_one, shrink_groups
 from roadict.synthetic import planted
 
+# The gallery's pictures.
+
+
+def _get_sg_image_scraper():
+    """Let sphinx-gallery find, by this name, how to keep figures that are not pyplot's."""
+    return scrape
+
+
+def scrape(block, block_vars, gallery_conf):
+    """Keep the figures that a block of an example has made with ``roadict.plotting``."""
+    from matplotlib.figure import Figure
+    from sphinx_gallery.scrapers import figure_rst
+
+    paths = []
+    for value in block_vars["example_globals"].values():
+        if isinstance(value, Figure) and getattr(value, "number", None) is None and not hasattr(value, "kept"):
+            value.kept = True
+            paths.append(next(block_vars["image_path_iterator"]))
+            value.savefig(paths[-1], dpi=100)
+    return figure_rst(paths, gallery_conf["src_dir"])
+
+
+# The figures of the page.
+
 MAP = {"cmap": "RdBu_r", "interpolation": "nearest", "aspect": "auto"}
 
 
@@ -55,8 +79,8 @@ def blocks():
     """The two steps on one block: shrink each sample's row, and take the nearest rank-one matrix."""
     truth = _small_problem()
     rng = np.random.default_rng(3)
-    rough = np.outer(truth.codes[:, 1], truth.dictionary[1]) + 0.12 * rng.standard_normal(truth.data.shape)
-    sparse = shrink_groups(rough[None], 0.4)[0]
+    rough = np.outer(truth.codes[:, 2], truth.dictionary[2]) + 0.1 * rng.standard_normal(truth.data.shape)
+    sparse = shrink_groups(rough, 0.4)
     weights, direction = nearest_rank_one(rough)
     figure, panels = plt.subplots(1, 3, figsize=(8, 3.4), layout="constrained")
     limit = np.abs(rough).max()

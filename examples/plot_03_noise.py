@@ -36,6 +36,8 @@ right.semilogx(bounds, counts, "o-")
 right.axhline(2, color="grey", lw=0.8, ls=":")
 right.set(xlabel="epsilon", ylabel="coefficients per sample", ylim=(0, None))
 for axes in (left, right):
+    axes.set_xticks(bounds, [f"{bound:g}" for bound in bounds])
+    axes.minorticks_off()
     axes.axvline(share, color="tab:orange", lw=1, label="the noise")
 left.legend()
 plt.show()

@@ -32,7 +32,8 @@ print(f"{model.stop_reason_} after {model.n_iter_} of at most {model.max_iter} i
 # The atoms are there long before the last digit of the objective.
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-axes.semilogy(np.array(objectives) / objectives[-1] - 1 + 1e-6, label="objective above its last value")
+distance = np.abs(np.array(objectives[:-1]) / objectives[-1] - 1)
+axes.semilogy(distance, label="relative distance of the objective from its last value")
 axes.semilogy(errors, label="recovery error")
 axes.set(xlabel="iteration", ylim=(1e-5, None))
 axes.legend()
