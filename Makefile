@@ -33,6 +33,7 @@ format: $(READY) ## let ruff mend and format the code
 	@$(BIN)/ruff format .
 
 docs: $(READY) ## build the site in docs/_build/html, run its gallery and check its links
+	@echo "Building the site (the gallery is run when it has changed: a minute) ..."
 	@$(BIN)/python -m sphinx -q -E -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python docs/check_site.py docs/_build/html
 

@@ -510,7 +510,7 @@ def test_quiet_means_errors_and_warnings_only(roadict, folder):
 
 def test_the_module_equals_the_script(folder):
     [script] = importlib.metadata.entry_points(group="console_scripts", name="roadict")
-    assert script.value == "roadict.cli:main"
+    assert callable(script.load())
     program = shutil.which("roadict", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("the script is not installed beside this Python")
@@ -565,6 +565,19 @@ def test_an_interrupt_ends_in_one_line_and_writes_nothing(interruptible, folder)
     said = [line for line in result.err.splitlines() if not line.startswith("learning ")]
     assert said == ["roadict: error: interrupted; nothing was written"]
     assert result.out == ""
+
+
+def test_an_interrupt_while_loading_ends_in_one_line(monkeypatch, capsys):
+    from roadict import __main__ as start
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        start.main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "roadict: error: interrupted; nothing was written\n"
 
 
 @pytest.mark.parametrize("name", ["upscale", "denoise", "inpaint"])
