@@ -16,7 +16,7 @@ whole = chelsea()[84:148, 124:188, 1]
 mask = np.random.default_rng(0).random(whole.shape) < 0.5
 mask[30:33] = True
 holes = np.where(mask, 0, whole).astype(np.uint8)
-filled = inpaint(holes, mask, n_components=32, max_iter=60, random_state=0)
+filled = inpaint(holes, mask, n_components=64, max_iter=60, random_state=0)
 print(f"{mask.mean():.0%} of the pixels were missing")
 
 # %%
