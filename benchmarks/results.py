@@ -2,9 +2,12 @@
 
 import platform
 import re
+import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+
+from roadict import __version__
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEAD = "# Measured\n\nEach section is written by the command under its title; ratios are from one run.\n"
@@ -18,10 +21,9 @@ def table(header, rows):
 
 def write_section(title, command, body):
     """Replace, or append, the section of this title."""
-    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("roadict", "numpy", "numba", "scikit-learn"))
-    machine = (
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, Python {platform.python_version()}, {packages}"
-    )
+    packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "scikit-learn"))
+    python = f"Python {platform.python_version()}, roadict {__version__}"
+    machine = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, {python}, {packages}{_gpu()}"
     section = f"## {title}\n\n`{command}`\n\n{body.strip()}\n\n({machine})\n"
     text = RESULTS.read_text() if RESULTS.exists() else HEAD
     parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
@@ -32,6 +34,13 @@ def write_section(title, command, body):
         parts.append("\n" * (not parts[-1].endswith("\n\n")) + section)
     RESULTS.write_text("".join(parts).rstrip() + "\n")
     print(section)
+
+
+def _gpu():
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return ""
+    return f", {torch.cuda.get_device_name()}, torch {torch.__version__}, triton {metadata.version('triton')}"
 
 
 def _cpu():

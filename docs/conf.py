@@ -1,7 +1,6 @@
 """How Sphinx builds the site: ``make docs``."""
 
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -28,7 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "results/summary.md"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip"]
 suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be kept
 nitpicky = True
 nitpick_ignore = [("py:exc", "ModelFileError")]
@@ -95,23 +94,10 @@ def _commands():
     return "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in pages.items())
 
 
-def _pages(match):
-    """A list of those pages that are there, as some are written apart from this site."""
-    found = [path for pattern in match[1].split() for path in sorted(FOLDER.glob(f"{pattern}.md"))]
-    names = [path.relative_to(FOLDER).with_suffix("").as_posix() for path in found if path.stem != "summary"]
-    return "\n".join(["```{toctree}", ":maxdepth: 1", *(match[2] or "").split(), "", *names, "```"]) if names else ""
-
-
 def _fill_in(app, docname, source):
-    """Put on a page what is made elsewhere: pages and results that may be there, and the help of the commands."""
-    text = re.sub(r"<!-- pages: ([^>]*?)( :hidden:)? -->", _pages, source[0])
-    if docname == "results" and (FOLDER / "results" / "summary.md").exists():
-        text = text.replace(
-            "<!-- summary -->", "```{include} results/summary.md\n:heading-offset: 1\n:relative-images:\n```"
-        )
+    """Put the help of the commands on their page."""
     if docname == "api/commands":
-        text = text.replace("<!-- commands -->", _commands())
-    source[0] = text
+        source[0] = source[0].replace("<!-- commands -->", _commands())
 
 
 def setup(app):

@@ -1,6 +1,14 @@
+import os
+import threading
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its kernels then run without a GPU
+
 import numpy as np
 import pytest
 
+import browser
+from roadict.distributed import SERIAL
+from roadict.estimators import road as road_estimator
 from roadict.road.formulation import Problem, constrained, inexact, lasso
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
@@ -30,3 +38,61 @@ def make_problem():
         return Problem(data, observed, formulation, rhos), *start
 
     return make
+
+
+class ThreadComm:
+    """One of several ranks that are threads of this process: what processes do, without starting any."""
+
+    def __init__(self, rank, size, barrier, slots):
+        self.rank, self.size, self._barrier, self._slots = rank, size, barrier, slots
+
+    def sum(self, array):
+        self._slots[self.rank] = np.array(array)
+        self._barrier.wait(120)
+        assert len({(slot.shape, slot.dtype) for slot in self._slots}) == 1, "ranks do not sum the same thing"
+        total = self._slots[0].copy()
+        for slot in self._slots[1:]:
+            total += slot
+        self._barrier.wait(120)
+        return total
+
+
+@pytest.fixture
+def on_ranks(monkeypatch):
+    """Return a function that runs ``work(comm)`` on every rank at once; ROAD fits within are of all ranks together."""
+    own = threading.local()
+    monkeypatch.setattr(road_estimator, "current", lambda: getattr(own, "comm", SERIAL))
+
+    def run_all(size, work):
+        barrier, slots = threading.Barrier(size), [None] * size
+        results, failures = [None] * size, [None] * size
+
+        def run(rank):
+            own.comm = ThreadComm(rank, size, barrier, slots)
+            try:
+                results[rank] = work(own.comm)
+            except BaseException as failure:
+                failures[rank] = failure
+                if not isinstance(failure, ValueError):  # those are agreed on by all ranks
+                    barrier.abort()
+
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        broken = [failure for failure in failures if failure is not None]
+        if broken:
+            raise next((each for each in broken if not isinstance(each, threading.BrokenBarrierError)), broken[0])
+        return results
+
+    return run_all
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Give a Chromium to open pages in; one for all tests, as its start takes a second or two."""
+    if reason := browser.missing():
+        pytest.skip(reason)
+    with browser.browser() as opened:
+        yield opened

@@ -134,7 +134,7 @@ def test_data_with_missing_entries(data, message):
         *(("transform_n_nonzero_coefs", value) for value in (0, 1.5)),
         ("callback", 3),
         *(("missing_values", value) for value in (-1, 0, "nan")),
-        ("checkpoint", "folder"),
+        *(("checkpoint", value) for value in (3, True)),
         *(("random_state", value) for value in (-1, 1.5, "x")),
         *(("verbose", value) for value in (-1, 0.5, "x", None)),
     ],

@@ -113,9 +113,11 @@ def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch,
     """They are refused for their missing files only."""
     monkeypatch.chdir(tmp_path)
     for words in commands(page, run=False):
+        if words[0] != "roadict" and "-m" in words:  # torchrun -m roadict ...
+            words = [word for word in words[words.index("-m") + 1 :] if word != "&"]
         if words[0] == "roadict" and "studio" not in words:
             assert roadict(words, monkeypatch) == 2
-            assert "No such file" in capsys.readouterr().err
+            assert re.search("No such file|does not exist", capsys.readouterr().err)
 
 
 def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
@@ -128,6 +130,7 @@ def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
 
 
 def test_few_blocks_are_not_run():
+    assert len(commands(ROOT / "README.md", run=True)) >= 11
     assert {language for page in PAGES for language, *_ in blocks(page)} <= {"python", *SHELL, *OTHER}
     assert sum(not run for page in PAGES for *_, run in blocks(page)) <= MOST_SKIPPED
 
@@ -172,11 +175,9 @@ def is_measured(written, found):
 
 
 def test_figures_of_the_readme_are_measured():
-    rows = re.findall(
-        r"^\| (?!what|---)(.+) \| (.+) \| (.+) \|$",
-        (ROOT / "README.md").read_text(encoding="utf-8"),
-        flags=re.MULTILINE,
-    )
+    # Those of the paper are compared with docs/results in tests/experiments/test_results.py.
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Measured\n")[1]
+    rows = re.findall(r"^\| (?!what|---)(.+) \| (.+) \| (.+) \|$", text, flags=re.MULTILINE)
     assert len(rows) >= 6
     for _, figure, title in rows:
         found = numbers(section(title))

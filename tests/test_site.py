@@ -17,8 +17,8 @@ pytest.importorskip("sphinx_gallery")
 pytest.importorskip("pydata_sphinx_theme")
 ROOT = Path(__file__).parents[1]
 SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "examples", "benchmarks", "src")
-CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
 PAGES = ("index.html", "gallery/index.html", "api/estimators.html", "how-road-works.html", "performance.html")
+PAGES += ("results/README.html", "distributed.html", "studio.html")
 
 
 @pytest.fixture(scope="module")
@@ -58,26 +58,6 @@ def test_every_public_name_is_in_the_reference(site):
 
 
 @pytest.fixture
-def browser(tmp_path):
-    """A browser without a window, that can reach this machine only."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    driver = shutil.which("chromedriver")
-    if CHROMIUM is None or driver is None:
-        pytest.skip("needs Chromium and its driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    switches = "headless=new no-sandbox disable-gpu disable-quic no-first-run disable-sync disable-dev-shm-usage"
-    switches += " disable-background-networking disable-component-update window-size=1280,1600"
-    for switch in [*switches.split(), f"user-data-dir={tmp_path / 'profile'}"]:
-        options.add_argument(f"--{switch}")
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield opened
-    opened.quit()
-
-
-@pytest.fixture
 def address(site):
     """The site on a port of this machine."""
 
@@ -91,9 +71,9 @@ def address(site):
         server.shutdown()
 
 
-def test_pages_open_in_a_browser_without_a_complaint(browser, address):
+def test_pages_open_in_a_browser_without_a_complaint(chromium, address):
     for page in PAGES:
-        browser.get(f"{address}/{page}")
-        assert "roadict" in browser.title
-        complaints = [entry["message"] for entry in browser.get_log("browser") if entry["level"] != "INFO"]
-        assert complaints == [], page
+        chromium.open(f"{address}/{page}", width=1280, height=1600)
+        assert "roadict" in chromium.driver.title
+        assert chromium.complaints() == [], page
+        assert [asked for asked in chromium.requests() if not asked.startswith(address)] == [], page

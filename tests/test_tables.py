@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from roadict import tables
-from roadict.tables import TableError, read_matrix
+from roadict.tables import TableError, read_matrix, read_rows
 
 EXPECTED = np.array([[1.0, 2.5, -3e-2], [4.0, 5.0, 6.0]])
 ROWS = (("1", "2.5", "-3e-2"), ("4", "5", "6"))
@@ -269,3 +269,42 @@ def test_wrong_names(tmp_path, write):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(IsADirectoryError):
         read_matrix(tmp_path / "folder.csv")
+
+
+# ---- shares of ranks -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+@pytest.mark.parametrize("kind", ["rows.npy", "rows.npz", "rows.csv", "parts", "parts/part-*.npy"])
+def test_the_shares_of_all_ranks_are_all_rows_in_their_order(tmp_path, kind, size):
+    rows = np.random.default_rng(0).standard_normal((7, 3))
+    np.save(tmp_path / "rows.npy", rows)
+    np.savez(tmp_path / "rows.npz", rows=rows)
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",")
+    (tmp_path / "parts").mkdir()
+    for index, part in enumerate(np.split(rows, [1, 5])):
+        np.save(tmp_path / "parts" / f"part-{index}.npy", part)
+    shares = [read_rows(tmp_path / kind, None, rank, size) for rank in range(size)]
+    np.testing.assert_allclose(np.concatenate(shares), rows, rtol=1e-15)
+    assert {share.shape[1] for share in shares} == {3}
+    lengths = [len(share) for share in shares]
+    assert max(lengths) < 7 or size == 1
+    if not kind.startswith("parts"):
+        assert max(lengths) - min(lengths) <= 1
+
+
+def test_a_share_of_a_bad_file_is_refused_by_every_rank(tmp_path):
+    np.save(tmp_path / "good.npy", np.ones((4, 2)))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "good.npy").read_bytes()[:-20])
+    np.save(tmp_path / "objects.npy", np.array([[1, {}], [2, 3]], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "flat.npy", np.ones(4))
+    (tmp_path / "text.npy").write_text("1,2")
+    for rank in (0, 1):
+        for name, message in (
+            ("cut.npy", "damaged or cut short"),
+            ("objects.npy", "pickled objects"),
+            ("flat.npy", "not a matrix"),
+            ("text.npy", "no NumPy array file"),
+        ):
+            with pytest.raises(TableError, match=message):
+                read_rows(tmp_path / name, None, rank, 2)

@@ -105,13 +105,13 @@ def observed_only(X: Any, missing_values: bool = True) -> None:
         raise ValueError(f"Input X contains NaN in {where}; {remedy}")
 
 
-def moderate(X: Array) -> None:
-    """Refuse data that is all zero, or so large that codes might leave the range of its dtype."""
-    largest, limit = float(np.abs(X).max()), float(np.finfo(X.dtype).max) / LARGEST_CODE
+def moderate(largest: float, dtype: np.dtype[Any]) -> None:
+    """Refuse data X that is all zero, or so large that codes might leave the range of its dtype."""
+    limit = float(np.finfo(dtype).max) / LARGEST_CODE
     if largest == 0:
         raise ValueError("all entries of X are zero; there is nothing to learn from")
     if largest > limit:
-        raise ValueError(f"X reaches {largest:g}, and its codes might overflow {X.dtype}; rescale X to below {limit:g}")
+        raise ValueError(f"X reaches {largest:g}, and its codes might overflow {dtype}; rescale X to below {limit:g}")
 
 
 def threads(name: str, value: Any) -> None:

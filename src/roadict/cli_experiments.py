@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roadict.console import WorkStoppedError, check_output, progress_bar
+from roadict.road.engines.pick import ENGINES
 from roadict.usage import examples
 
 if TYPE_CHECKING:
     from roadict.experiments.plan import Trial
 
+METHODS = ("all", "road", "others")
 OutOption = Annotated[Path, typer.Option(help="Folder of the rows, one file for each experiment.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
@@ -18,7 +20,11 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors a
 def add_commands(app: typer.Typer) -> None:
     """Give the program its commands for experiments."""
     app.command(
-        epilog=examples("roadict reproduce noisy --trials 20", "roadict reproduce all --trials 3 --data folder")
+        epilog=examples(
+            "roadict reproduce noisy --trials 20",
+            "roadict reproduce all --trials 3 --data folder",
+            "roadict reproduce all --methods road --engine cuda",
+        )
     )(reproduce)
     app.command(epilog=examples("roadict report roadict-results"))(report)
 
@@ -30,7 +36,8 @@ def reproduce(
     trials: Annotated[int, typer.Option(min=1, help="Seeds: problems drawn anew.")] = 3,
     out: OutOption = Path("roadict-results"),
     jobs: Annotated[int | None, typer.Option(help="Trials at a time. Default: one for each core.")] = None,
-    engine: Annotated[str, typer.Option(help="Of ROAD: auto, numba or reference.")] = "auto",
+    engine: Annotated[str, typer.Option(help=f"Of ROAD: {', '.join(ENGINES)}.")] = "auto",
+    methods: Annotated[str, typer.Option(help="all, road or others: to share the work between machines.")] = "all",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -46,9 +53,9 @@ def reproduce(
     from roadict import checks
     from roadict.experiments.material import load, with_material
     from roadict.experiments.registry import chosen
-    from roadict.road.engines.pick import ENGINES
 
     checks.one_of("--engine", engine, ENGINES)
+    checks.one_of("--methods", methods, METHODS)
     checks.threads("--jobs", jobs)
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: No such file or directory; name a folder")
@@ -56,7 +63,12 @@ def reproduce(
     for plan in plans:
         if plan.pictures is not None and not quiet:
             typer.echo(f"{plan.name}: pictures are {load(plan.pictures, data).source}", err=True)
-    planned = [trial for plan in plans for trial in plan.trials(trials, engine)]
+    planned = [
+        trial
+        for plan in plans
+        for trial in plan.trials(trials, engine)
+        if methods == "all" or trial.method.is_road == (methods == "road")
+    ]
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
     _carry_out(planned, out, workers, data, quiet)
     if not quiet:
@@ -70,15 +82,18 @@ def report(
 ) -> None:
     """Tell the results on one page, DIR/report.html, that needs nothing else."""
     from roadict.experiments.page import make_page, told
-    from roadict.experiments.rows import read_folder
+    from roadict.experiments.rows import read_folder, unwritable
     from roadict.model_io import atomic_write
 
     rows = read_folder(folder)
     target = folder / "report.html"
     check_output(target, (".html",))
     page = make_page(rows, folder)
-    with atomic_write(target) as file:
-        file.write(page.encode())
+    try:
+        with atomic_write(target) as file:
+            file.write(page.encode())
+    except OSError as failure:
+        raise unwritable(target, failure) from None
     if not quiet:
         for verdict in told(rows):
             typer.echo(f"{verdict.outcome}: {verdict.experiment}, {verdict.claim}")

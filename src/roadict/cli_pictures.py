@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from numpy.typing import NDArray
 
-from roadict.console import check_output, number_or_word, progress_bar, showing_warnings
+from roadict.console import check_output, number_or_word, progress_bar, showing_warnings, watcher
 from roadict.usage import examples
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Picture = NDArray[Any]
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
+APPROACH, METHOD = "anchored", "road"
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha is kept.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
@@ -56,35 +57,39 @@ def upscale(
         Path | None, typer.Option(help="Folder of pictures to learn from. Default: those inside scikit-image.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
-    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = "anchored",
+    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = APPROACH,
     method: Annotated[
         str, typer.Option(help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.")
-    ] = "road",
+    ] = METHOD,
     compare: CompareOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Enlarge a picture with detail learned from others; the first use trains a model and keeps it."""
-    _check_files(output, compare, picture, model)
+    learnt_from = [] if train is None else _pictures_in(train)
+    _check_files(output, compare, picture, model, *learnt_from)
     from roadict.pictures import SuperResolution, files, ranges
 
     if train is not None and model is not None:
         raise ValueError("--train and --model exclude each other: a model has been trained already")
+    if model is not None and (approach, method) != (APPROACH, METHOD):
+        raise ValueError("--approach and --method do not belong to --model, which has been trained: leave them out")
     fresh = SuperResolution(scale, approach=approach, method=method, random_state=seed, n_jobs=jobs)
     fresh.check()
     small = ranges.checked(str(picture), files.read_picture(picture), 3)
-    files.check_writable(output, small)
+    files.check_writable(output, small, scale)
     original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
-    ready = _model(fresh, model, train, quiet)
+    ready = _model(fresh, model, learnt_from, quiet)
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
         big = ready.predict(small, advance)
     files.write_picture(output, big)
     if original is not None and compare is not None:
         from roadict.pictures.training import enlarge
 
-        parts = ranges.split(small)
-        plain = ranges.join(ranges.Parts(enlarge(parts.colour, scale), None), small.dtype, (0.0, 1.0))
+        unit = ranges.white(small)
+        bigger = enlarge(ranges.split(small, unit).colour, scale)
+        plain = ranges.join(ranges.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
         _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
     _done(output, big, quiet)
 
@@ -108,12 +113,12 @@ def denoise(
     noisy = ranges.checked(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, noisy)
     original = _original(compare, noisy.shape[:2], noisy)
-    white = ranges.peak(noisy.dtype)
+    white = ranges.white(noisy)
     share = noise_level(noisy, level if isinstance(level, str) else level * white / 255)
     if not quiet:
         typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
     with showing_warnings(), progress_bar(quiet, "denoising") as advance:
-        result = clean(noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance)
+        result = clean(noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"noisy": noisy, "roadict": result})
@@ -145,7 +150,7 @@ def inpaint(
     if not quiet:
         typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
     with showing_warnings(), progress_bar(quiet, "filling") as advance:
-        result = fill(holes, missing, random_state=seed, n_jobs=jobs, progress=advance)
+        result = fill(holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"input": holes, "roadict": result})
@@ -164,7 +169,7 @@ def _comparison(output: Path) -> Path:
     return output.with_name(f"{output.stem}-compare.png")
 
 
-def _model(fresh: "SuperResolution", file: Path | None, folder: Path | None, quiet: bool) -> "SuperResolution":
+def _model(fresh: "SuperResolution", file: Path | None, learnt_from: list[Path], quiet: bool) -> "SuperResolution":
     """Return the model asked for: from a file, from the cache, or trained now."""
     from roadict.pictures.upscale import trained
 
@@ -174,43 +179,51 @@ def _model(fresh: "SuperResolution", file: Path | None, folder: Path | None, qui
             raise ValueError(f"{file} enlarges by {model.scale}, not by {fresh.scale}; pass --scale {model.scale}")
         model.n_jobs = fresh.n_jobs
         return model
-    pictures = None if folder is None else _pictures_in(folder)
+    pictures = [_training_picture(path, fresh) for path in learnt_from] or None
     with showing_warnings(), progress_bar(quiet, "training") as advance:
-        return trained(
-            fresh, pictures, progress=advance, told=None if quiet else lambda text: typer.echo(text, err=True)
-        )
+        told = None if quiet else lambda text: typer.echo(text, err=True)
+        return trained(fresh, pictures, progress=advance, callback=watcher(quiet), told=told)
 
 
-def _pictures_in(folder: Path) -> list[Picture]:
-    from roadict.pictures import files
+def _training_picture(path: Path, model: "SuperResolution") -> Picture:
+    from roadict.pictures import files, ranges
 
+    return ranges.checked(str(path), files.read_picture(path), model.smallest_to_learn_from())
+
+
+def _pictures_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ValueError(f"--train {folder} is no folder; name one that holds pictures")
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    here = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    found = sorted(path for path in here if not path.name.startswith("."))
     if not found:
         raise ValueError(f"--train {folder} holds no pictures ({', '.join(SUFFIXES)})")
-    return [files.read_picture(path) for path in found]
+    return found
 
 
 def _marked(mask: Picture) -> Picture:
     """A mask of any colour as one plane; its alpha does not count."""
     from roadict.pictures import ranges
 
-    colour, _ = ranges.split(mask)
+    colour, _ = ranges.split(mask, ranges.white(mask))
     return colour if colour.ndim == 2 else colour.max(axis=2)
+
+
+def _is_colour(picture: Picture) -> bool:
+    return picture.ndim == 3 and picture.shape[2] > 2
 
 
 def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Picture | None:
     """Read the picture to compare with, which must fit."""
     if path is None:
         return None
-    from roadict.pictures import files, ranges
+    from roadict.pictures import files
 
     original = files.read_picture(path)
     if original.shape[:2] != shape:
         height, width = original.shape[:2]
         raise ValueError(f"{path} has {width} x {height} pixels and the result {shape[1]} x {shape[0]}; cut it to that")
-    if ranges.split(original).colour.ndim != ranges.split(like[:1]).colour.ndim:
+    if _is_colour(original) != _is_colour(like):
         raise ValueError(f"{path} is grey and the picture is not, or the reverse; convert one of them")
     return original
 
@@ -224,7 +237,7 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
     from roadict.pictures.resize import luma
 
     def seen(picture: Picture) -> Picture:
-        colour, _ = ranges.split(picture)
+        colour, _ = ranges.split(picture, ranges.white(picture))
         return luma(colour) if luma_only else colour
 
     truth = seen(original)

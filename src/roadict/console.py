@@ -2,17 +2,30 @@
 
 import os
 import secrets
+import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+if TYPE_CHECKING:
+    from roadict.events import SnapshotEvents
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the number of the signal."""
+
 
 class WorkStoppedError(Exception):
-    """Ctrl-C in a command that keeps what it has done; says what, and how to go on."""
+    """Ctrl-C or SIGTERM in a command that keeps what it has done; says what, and how to go on."""
+
+    def __init__(self, message: str, code: int = INTERRUPTED) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @contextmanager
@@ -21,17 +34,29 @@ def progress_bar(
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on standard error: a bar on a terminal, else a plain line every two seconds.
 
+    Events (see ``roadict.events``) where another program asks for them.
+
     The time left is by the number of steps, unless ``left``, called with steps done and in all, knows better.
     """
+    from roadict import events
     from roadict.progress import PlainProgress, bar_on_terminal
 
     if quiet:
         yield lambda done, total, text: None
+    elif events.wanted():
+        yield events.EventProgress(verb, left)
     elif sys.stderr.isatty():
         with bar_on_terminal(verb, left) as advance:
             yield advance
     else:
         yield PlainProgress(verb, left)
+
+
+def watcher(quiet: bool) -> "SnapshotEvents | None":
+    """Return a callback for learners, where another program asks to watch."""
+    from roadict import events
+
+    return events.SnapshotEvents() if events.wanted() and not quiet else None
 
 
 @contextmanager
@@ -70,6 +95,52 @@ def _can_create(folder: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
+    """Note the first Ctrl-C or SIGTERM; the second ends the process at once.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds for which a second one counts as the first: torchrun passes on what the terminal has already sent.
+
+    Yields
+    ------
+    callable
+        Returns the number of the signal, 0 if there was none.
+    """
+    asked: list[tuple[int, float]] = []
+
+    def note(number: int, frame: object) -> None:
+        if not asked:
+            asked.append((number, time.monotonic()))
+        elif time.monotonic() - asked[0][1] >= patience:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked[0][0] if asked else 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def seconds(option: str, text: str) -> float:
+    """Read a time such as 60s, 5min or 2h; a bare number is seconds.
+
+    Examples
+    --------
+    >>> seconds("--every", "90"), seconds("--every", "1.5min"), seconds("--every", "2h")
+    (90.0, 90.0, 7200.0)
+    """
+    for unit, size in (("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)):
+        number = text.removesuffix(unit).strip()
+        if text.endswith(unit) and number.replace(".", "", 1).isdigit():
+            return float(number) * size
+    raise ValueError(f"{option} {text} must be a time such as 60s, 5min or 2h")
 
 
 def number_or_word(option: str, text: str) -> float | str:

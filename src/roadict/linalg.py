@@ -38,8 +38,10 @@ def leading_signs(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.where(matrix[np.arange(len(matrix)), largest] < 0, -1, 1).astype(matrix.dtype)
 
 
-def of_order_one(data: NDArray[Any]) -> tuple[NDArray[Any], float]:
+def of_order_one(data: NDArray[Any], largest: float | None = None) -> tuple[NDArray[Any], float]:
     """Divide data that are not all zero by the power of two that brings the largest entry into [1, 2); exact.
+
+    ``largest`` is that entry's size, where the data are a part of those it belongs to.
 
     Returns
     -------
@@ -52,5 +54,5 @@ def of_order_one(data: NDArray[Any]) -> tuple[NDArray[Any], float]:
     >>> of_order_one(np.array([[12.0, 1.0]]))
     (array([[1.5  , 0.125]]), 8.0)
     """
-    exponent = math.frexp(float(np.abs(data).max()))[1] - 1
+    exponent = math.frexp(float(np.abs(data).max()) if largest is None else largest)[1] - 1
     return np.ldexp(data, -exponent), math.ldexp(1.0, exponent)

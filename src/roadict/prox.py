@@ -61,17 +61,18 @@ def nearest_rank_one(matrix: Array) -> tuple[Array, Array]:
     return left[..., 0] * sizes[..., :1], right[..., 0, :]
 
 
-def project_ball(points: Array, radius: float) -> Array:
+def project_ball(points: Array, radius: float, length: float | None = None) -> Array:
     """Project onto the ball of a Frobenius radius; points inside stay (eq. W-solution, mended).
 
-    Minimises ``‖z - points‖_F²`` subject to ``‖z‖_F ≤ radius``.
+    Minimises ``‖z - points‖_F²`` subject to ``‖z‖_F ≤ radius``. ``length`` is the norm of the whole where the points
+    are a part of it.
 
     Examples
     --------
     >>> project_ball(np.array([[3.0, 4.0]]), 1.0), project_ball(np.array([[0.3, 0.4]]), 1.0)
     (array([[0.6, 0.8]]), array([[0.3, 0.4]]))
     """
-    length = float(np.linalg.norm(points))
+    length = float(np.linalg.norm(points)) if length is None else length
     return points * (radius / length) if length > radius else points.copy()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import math
 import os
 import zipfile
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from roadict.model_io import DAMAGE_ERRORS
 
-__all__ = ["TableError", "read_matrix"]
+__all__ = ["TableError", "read_matrix", "read_rows"]
 
 Matrix = NDArray[np.float32] | NDArray[np.float64]
 _TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
@@ -85,12 +86,68 @@ def read_matrix(path: str | os.PathLike[str], key: str | None = None) -> Matrix:
     return _as_matrix(file, values)
 
 
+def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
+    """Read one rank's share of the rows, of which there may be none; shares follow each other as the ranks do.
+
+    Parameters
+    ----------
+    path : Path
+        A file of ``read_matrix``; of a ``.npy`` file only the share is read, of other kinds the whole. Or a folder with
+        files ``part-*.npy``, or a pattern such as ``day-*.npy``: each rank then has whole files, in the order of their
+        names.
+    key : str or None
+        As for ``read_matrix``.
+    rank, size : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    if path.is_dir() or (glob.has_magic(path.name) and not path.exists()):
+        return _read_parts(path, rank, size)
+    if size == 1 or path.suffix.lower() != ".npy" or key is not None:
+        rows = read_matrix(path, key)
+        return rows[len(rows) * rank // size : len(rows) * (rank + 1) // size]
+    values = _mapped(path)
+    return _as_floats(values[len(values) * rank // size : len(values) * (rank + 1) // size])
+
+
+def _read_parts(path: Path, rank: int, size: int) -> Matrix:
+    folder, pattern = (path, "part-*.npy") if path.is_dir() else (path.parent, path.name)
+    files = sorted(folder.glob(pattern))
+    if not files:
+        _refuse(path, f"names no files {pattern}", "write the rows to part-0.npy, part-1.npy, ... in a folder")
+    mapped = [_mapped(file) for file in files]  # all of them, by every rank: all ranks see what does not fit
+    for file, values in zip(files, mapped, strict=True):
+        if (values.shape[1], values.dtype) != (mapped[0].shape[1], mapped[0].dtype):
+            kind, first = (f"{each.shape[1]} columns of {each.dtype}" for each in (values, mapped[0]))
+            _refuse(file, f"has {kind}, but {files[0]} has {first}", "all parts must be alike")
+    own = mapped[len(files) * rank // size : len(files) * (rank + 1) // size]
+    return _as_floats(np.concatenate([mapped[0][:0], *own]))
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    """Open a matrix in a ``.npy`` file without reading its rows."""
+    with file.open("rb") as stream:
+        if stream.read(6) != b"\x93NUMPY":
+            _refuse(file, "is no NumPy array file", "write it with numpy.save, or give it its true extension")
+    with _damage_refused(file):
+        values: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+    _check_matrix(file, values)
+    return values
+
+
 def _refuse(file: Path, what: str, remedy: str) -> NoReturn:
     raise TableError(f"{file} {what}; {remedy}")
 
 
 def _as_matrix(file: Path, values: NDArray[Any]) -> Matrix:
     """Check shape and dtype, and convert to float32 or float64."""
+    _check_matrix(file, values)
+    return _as_floats(values)
+
+
+def _check_matrix(file: Path, values: NDArray[Any]) -> None:
     if values.dtype.kind not in "biuf":
         kinds = {"c": "complex numbers", "U": "text", "S": "text", "O": "pickled objects", "M": "dates"}
         what = kinds.get(values.dtype.kind, "records")
@@ -100,6 +157,9 @@ def _as_matrix(file: Path, values: NDArray[Any]) -> Matrix:
         _refuse(file, f"holds an array of shape {values.shape}, which is not a matrix", remedy)
     if values.size == 0:
         _refuse(file, f"holds an empty matrix of shape {values.shape}", "save at least one row and one column")
+
+
+def _as_floats(values: NDArray[Any]) -> Matrix:
     single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
     if single:
         return np.ascontiguousarray(values, dtype=np.float32)
@@ -114,7 +174,7 @@ def _damage_refused(file: Path) -> Iterator[None]:
     except TableError:
         raise
     except DAMAGE_ERRORS as error:
-        if "allow_pickle" in str(error):
+        if "allow_pickle" in str(error) or "Python objects" in str(error):
             _refuse(file, "holds pickled objects, which roadict never opens", "save an array of real numbers")
         raise TableError(f"{file} is damaged or cut short; save or copy it again") from error
 

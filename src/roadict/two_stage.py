@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from roadict.coders.omp import omp_of_order_one
 from roadict.coders.pick import TAKES, encode
+from roadict.keeper import Keeper
 from roadict.linalg import leading_signs, unit_rows
 from roadict.parallel import Workers
 from roadict.progress import ProgressLine
+from roadict.road.fit import Fit, summary
 from roadict.road.formulation import Measures, Triple
-from roadict.road.learn import Fit, summary
+from roadict.road.journal import Journal, resume
 from roadict.road.solve import Callback, solve
+from roadict.road.state import RunState
 from roadict.updates.pick import UPDATES, Update
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
 from roadict.updates.sparse import change, energies, residual
@@ -164,6 +167,23 @@ class Alternation:
         penalty = self._penalty(codes, self._alpha) if self._penalty else self._alpha * float(np.abs(codes).sum())
         return (misfit / 2 + penalty) / self._alpha
 
+    def state(self) -> RunState:
+        """Return the arrays of the run between two iterations."""
+        best, best_dictionary, best_codes, best_errors = self._best
+        numbers = np.array([self._objective, best, self._iterations], np.float64)
+        return RunState(
+            {"codes": self._codes, "errors": self._errors, "best_codes": best_codes, "best_errors": best_errors},
+            {"dictionary": self._dictionary, "best_dictionary": best_dictionary, "numbers": numbers},
+        )
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Continue from a state; all samples are in one process, and ``start`` is 0."""
+        local, shared = ({name: np.array(array) for name, array in of.items()} for of in (state.local, state.shared))
+        self._dictionary, self._codes, self._errors = shared["dictionary"], local["codes"], local["errors"]
+        self._objective, best, iterations = (float(number) for number in shared["numbers"])
+        self._best = (best, shared["best_dictionary"], local["best_codes"], local["best_errors"])
+        self._iterations = int(iterations)
+
     def dictionary(self) -> Array:
         """Return the atoms, shape (n_components, n_features)."""
         return self._dictionary
@@ -189,6 +209,7 @@ def learn(
     callback: Callback | None,
     verbose: int,
     n_jobs: int | None,
+    keeper: Keeper | None = None,
 ) -> Fit:
     """Run a two-stage method from a start.
 
@@ -210,6 +231,8 @@ def learn(
         That of the coder.
     unit : float
         The user's data over these.
+    keeper : Keeper or None
+        Keeps the run from time to time; it goes on from the checkpoint found, if there is one.
 
     Returns
     -------
@@ -237,9 +260,19 @@ def learn(
         max_iter=max_iter,
     )
     callbacks = tuple(call for call in (line, callback) if call is not None)
+    history = None if keeper is None or keeper.found is None else resume(keeper.found, run)[0]
     try:
         with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-            outcome = solve(run, max_iter=max_iter, tol=tol, error_bound=None, unit=unit, callbacks=callbacks)
+            outcome = solve(
+                run,
+                max_iter=max_iter,
+                tol=tol,
+                error_bound=None,
+                unit=unit,
+                callbacks=callbacks,
+                before=history,
+                watch=None if keeper is None else Journal(keeper, run, []),
+            )
     finally:
         workers.close()
     objective, error = (float(outcome.history[name][-1]) for name in ("objective", "error"))

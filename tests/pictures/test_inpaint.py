@@ -35,8 +35,16 @@ def test_textures_are_filled_better_than_by_smoothness(scene, missing, filled):
 
 def test_what_was_observed_stays_and_what_was_missing_does_not_count(scene, missing, filled):
     np.testing.assert_array_equal(filled[~missing], scene[~missing])
-    other = inpaint(np.where(missing, 0.123, scene), missing, **QUICK)
-    np.testing.assert_array_equal(other, filled)
+    for mark in (0.123, -1e300):
+        np.testing.assert_array_equal(inpaint(np.where(missing, mark, scene), missing, **QUICK), filled)
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(1, 0.3), (1000, 0), (255, 0)])
+def test_floats_of_any_range(scene, missing, filled, factor, offset):
+    """Beyond white by a little, of twelve bits or so, of eight bits."""
+    picture = factor * (scene + offset)
+    result = inpaint(np.where(missing, 0, picture), missing, **QUICK)
+    assert psnr(result / factor - offset, scene) > psnr(filled, scene) - 2
 
 
 def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
@@ -44,6 +52,9 @@ def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
     result = inpaint(picture, **QUICK)
     assert (result[..., 1] == 255).all()
     np.testing.assert_array_equal(result[..., 0][~missing], picture[..., 0][~missing])
+    for opaque in (1.0, 255.0):  # with colours of 0 to 255
+        floats = np.dstack([255 * scene, np.where(missing, 0, opaque)])[:12, :12]
+        assert (inpaint(floats, **QUICK)[..., 1] == opaque).all()
     by_mask = inpaint(picture[..., 0], missing.astype(np.uint8), **QUICK)
     np.testing.assert_array_equal(result[..., 0], by_mask)
 
@@ -78,3 +89,16 @@ def test_errors_say_what_to_do(scene):
         inpaint(scene)
     with pytest.raises(ValueError, match="each side must have at least 8"):
         inpaint(np.zeros((4, 9)), np.eye(4, 9))
+
+
+def test_a_callback_may_end_the_learning(scene):
+    seen = []
+
+    def stop(snapshot):
+        seen.append(snapshot.iteration)
+        return True
+
+    missing = np.zeros((24, 24), bool)
+    missing[10:12] = True
+    inpaint(scene[:24, :24], missing, n_components=8, random_state=0, callback=stop)
+    assert seen == [1]

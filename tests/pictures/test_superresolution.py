@@ -7,6 +7,7 @@ from roadict.model_io import ModelFileError, write_model
 from roadict.pictures import SuperResolution, tiles, upscale
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
+from roadict.pictures.upscale import trained
 
 from .conftest import eight_bits, luma8
 
@@ -79,6 +80,20 @@ def test_dtype_range_and_channels_stay(model):
     np.testing.assert_allclose(deep / 257, expected, atol=0.51)
 
 
+@pytest.mark.parametrize("approach", ["anchored", "zeyde", "yang"])
+def test_floats_of_any_range_give_the_same_picture(approach):
+    picture = data.coins()[:24, :30]
+    fitted = [
+        SuperResolution(2, approach=approach, method="random", **QUICK).fit([training])
+        for training in (data.page(), data.page() * 1.0)
+    ]
+    expected = fitted[0].predict(picture)
+    for floats, unit in ((picture / 255, 1), (picture * 1.0, 255)):
+        for model in fitted:
+            np.testing.assert_allclose(model.predict(floats) / unit, expected / 255, atol=0.51 / 255)
+    assert np.isfinite(fitted[0].predict(picture * 1e300)).all()
+
+
 def test_alpha_is_enlarged_by_bicubic_and_does_not_touch_the_colours(model):
     colour = data.astronaut()[:16, :20]
     alpha = (np.arange(320).reshape(16, 20, 1) % 256).astype(np.uint8)
@@ -125,12 +140,40 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "same"),
+    [
+        ({"approach": "zeyde", "method": "mod", "coder": ("lasso", "omp")}, False),
+        ({"approach": "anchored", "method": "mod", "coder": ("lasso", "omp")}, True),
+        ({"approach": "zeyde", "method": "road", "coder": ("lasso", "omp")}, True),
+        ({"approach": "zeyde", "method": "road", "rho": ("auto", 10.0)}, False),
+    ],
+)
+def test_what_the_atoms_depend_on(parameters, same):
+    pairs = {name: value for name, value in parameters.items() if isinstance(value, tuple)}
+    first, second = (
+        SuperResolution(2, **QUICK | parameters | {name: pair[side] for name, pair in pairs.items()})
+        .fit([data.page()])
+        .predictor_.atoms
+        for side in (0, 1)
+    )
+    assert np.array_equal(first, second) == same
+
+
+def test_numbers_of_numpy_find_the_same_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pictures = [data.page()[:100, :100]]
+    for scale in (2, np.int64(2)):
+        trained(SuperResolution(scale, method="random", **QUICK), pictures)
+    assert len(list((tmp_path / "roadict").iterdir())) == 1
+
+
 def test_foreign_and_broken_model_files(tmp_path, model):
     write_model(tmp_path / "road.npz", "ROAD", {}, {})
     with pytest.raises(ModelFileError, match="holds a 'ROAD' model"):
         SuperResolution.load(tmp_path / "road.npz")
     arrays = model.predictor_.arrays() | {"axes": model.axes_}
-    for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}):
+    for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}, {"axes": model.axes_ * np.nan}):
         write_model(tmp_path / "bad.npz", "SuperResolution", model.parameters(), arrays | change)
         with pytest.raises(ModelFileError, match="not a whole"):
             SuperResolution.load(tmp_path / "bad.npz")
@@ -139,9 +182,13 @@ def test_foreign_and_broken_model_files(tmp_path, model):
 def test_errors_say_what_to_do(model):
     for parameters, words in (
         ({"scale": 5}, "scale=5 must be 2, 3 or 4"),
+        ({"scale": 2.0}, "scale=2.0 must be 2, 3 or 4"),
+        ({"scale": np.array([2, 3])}, "must be 2, 3 or 4"),
         ({"approach": "magic"}, "approach='magic' must be one of"),
         ({"stride": 40}, "stride=40 must be at most"),
         ({"n_components": 0}, "n_components=0"),
+        ({"rho": -1.0}, "rho=-1.0"),
+        ({"engine": "abacus"}, "engine='abacus' must be one of"),
     ):
         with pytest.raises(ValueError, match=words):
             SuperResolution(**parameters).fit([data.page()])
@@ -161,3 +208,10 @@ def test_errors_say_what_to_do(model):
         model.predict(np.full((9, 9), np.nan))
     with pytest.raises(ValueError, match="the model enlarges by 2"):
         upscale(np.zeros((9, 9)), 3, model=model)
+
+
+def test_a_callback_sees_the_dictionary_form():
+    seen = []
+    fresh = SuperResolution(2, n_components=8, max_iter=3, epsilon=0.8, random_state=0)
+    fresh.fit([data.page()], callback=lambda snapshot: seen.append(snapshot.dictionary.shape[0]))
+    assert seen == [8, 8, 8]

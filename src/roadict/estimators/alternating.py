@@ -1,5 +1,6 @@
 """AlternatingDictionaryLearning: the two-stage methods as a scikit-learn estimator."""
 
+import os
 import warnings
 from typing import Self
 
@@ -10,12 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.coders.pick import TAKES, encode
+from roadict.distributed import SERIAL
+from roadict.estimators.agreement import agreed_seed, described, make_keeper, start_facts
 from roadict.estimators.learner import Learner
+from roadict.keeper import Checkpoint
 from roadict.linalg import of_order_one, unit_rows
 from roadict.road.penalty import auto_alpha
 from roadict.road.plan import sample_norm
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, streams
+from roadict.tensors import like, plain
 from roadict.two_stage import learn, starting_atoms
 from roadict.updates.pick import UPDATES
 
@@ -61,6 +66,9 @@ class AlternatingDictionaryLearning(Learner):
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
         error, rho, seconds, dictionary, codes); ends the run by returning True.
+    checkpoint : path or Checkpoint, default=None
+        Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
+        parameters goes on from there, to the same result. ``roadict.keeper.Checkpoint`` sets more. The folder stays.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
@@ -114,6 +122,7 @@ class AlternatingDictionaryLearning(Learner):
         tol: float = 1e-4,
         dict_init: ArrayLike | None = None,
         callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
@@ -128,6 +137,7 @@ class AlternatingDictionaryLearning(Learner):
         self.tol = tol
         self.dict_init = dict_init
         self.callback = callback
+        self.checkpoint = checkpoint
         self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -147,15 +157,18 @@ class AlternatingDictionaryLearning(Learner):
         """
         self._check_parameters()
         data, _ = self._validated(X, reset=True)
-        checks.moderate(data)
+        checks.moderate(float(np.abs(data).max()), data.dtype)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
         coder_alpha: float | None = alpha
         if self._fit_coder == "half":  # its weight has other units, and its own default
             coder_alpha = None if self.alpha is None else self.alpha / unit**1.5
+        facts = described(self) | {"estimator": "AlternatingDictionaryLearning"}
+        facts |= start_facts(self._given_atoms(scaled), None, SERIAL)
+        keeper = make_keeper(self.checkpoint, facts, data, None, SERIAL)
         fit = learn(
             scaled,
-            self._start(scaled),
+            self._start(scaled, agreed_seed(self.random_state, keeper, SERIAL)),
             update=self.update,
             coder=self._fit_coder,
             n_nonzero_coefs=self.n_nonzero_coefs,
@@ -168,8 +181,10 @@ class AlternatingDictionaryLearning(Learner):
             callback=self.callback,
             verbose=int(self.verbose),
             n_jobs=self.n_jobs,
+            keeper=keeper,
         )
         self._keep_fit(fit, data.dtype)
+        self._give_back_like(X)
         own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
         self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
         self._warn_unless_converged()
@@ -190,15 +205,17 @@ class AlternatingDictionaryLearning(Learner):
         self._check_parameters()
         data, _ = self._validated(X, reset=False)
         coder = self.transform_coder
-        return encode(
+        codes = encode(
             data,
             None,
-            self.components_.astype(data.dtype),
+            plain(self.components_).astype(data.dtype),
             algorithm=coder,
             n_nonzero_coefs=self.n_nonzero_coefs if "n_nonzero_coefs" in TAKES[coder] else None,
             alpha=(self.alpha if coder == "half" else self.alpha_) if "alpha" in TAKES[coder] else None,
             n_jobs=self.n_jobs,
         )
+        given_back: Array = like(X, codes)
+        return given_back
 
     @property
     def transform_coder(self) -> str:
@@ -235,13 +252,19 @@ class AlternatingDictionaryLearning(Learner):
                     "leave it out"
                 )
 
-    def _start(self, data: Array) -> Array:
-        n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
-        rng = streams(self.random_state, _START_KEY, 1)[0]
+    def _given_atoms(self, data: Array) -> Array | None:
         if self.dict_init is None:
-            return starting_atoms(data, n_components, rng)
-        shape = (n_components, data.shape[1])
-        return unit_rows(checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype))[0]
+            return None
+        return checks.given_dictionary("dict_init", self.dict_init, (self._count(data), data.shape[1]), data.dtype)
+
+    def _start(self, data: Array, seed: np.random.SeedSequence) -> Array:
+        given = self._given_atoms(data)
+        if given is not None:
+            return unit_rows(given)[0]
+        return starting_atoms(data, self._count(data), streams(seed, _START_KEY, 1)[0])
+
+    def _count(self, data: Array) -> int:
+        return 2 * data.shape[1] if self.n_components is None else self.n_components
 
     def _warn_unless_converged(self) -> None:
         message = None

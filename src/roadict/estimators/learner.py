@@ -10,11 +10,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks, model_io
+from roadict.distributed import SERIAL, Comm
 from roadict.estimators.shared import decoded, validated
+from roadict.gathering import counts
+from roadict.keeper import Checkpoint
 from roadict.road.attributes import kind_of, pack
-from roadict.road.learn import Fit, relative_error
+from roadict.road.fit import Fit, relative_error
+from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
+
+UNSAVED = ("callback", "checkpoint", "dict_init", "code_init")
 
 
 class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -30,6 +36,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     verbose: int
     n_jobs: int | None
     callback: Any
+    checkpoint: Any
 
     def inverse_transform(self, codes: ArrayLike) -> Array:
         """Turn codes back into samples.
@@ -43,7 +50,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return decoded(codes, self.components_)
+        samples: Array = like(codes, decoded(codes, plain(self.components_)))
+        return samples
 
     def score(self, X: ArrayLike, y: None = None) -> float:
         """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
@@ -59,12 +67,13 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         data, observed = self._validated(X, reset=False)
-        return -relative_error(data, observed, self.transform(X), self.components_)
+        return -relative_error(data, observed, plain(self.transform(X)), plain(self.components_))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a plain ``.npz`` file without pickles, which ``roadict.load`` reads.
 
-        ``callback``, ``dict_init``, ``code_init`` and a ``random_state`` that is not an integer are left out.
+        ``callback``, ``checkpoint``, ``dict_init``, ``code_init`` and a ``random_state`` that is not an integer are
+        left out. In a process group the codes are those of this rank's samples.
 
         Parameters
         ----------
@@ -73,7 +82,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
-        parameters |= {name: None for name in ("callback", "dict_init", "code_init") if name in parameters}
+        parameters |= {name: None for name in UNSAVED if name in parameters}
         seed: Any = parameters["random_state"]
         parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
         parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
@@ -90,17 +99,27 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _validated(self, X: ArrayLike, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+    def _validated(
+        self, X: ArrayLike, *, reset: bool, min_samples: int | None = None
+    ) -> tuple[Array, NDArray[np.bool_] | None]:
         """Return data with zeros where nothing was observed, and the mask of what was (None: all)."""
-        return validated(self, X, reset=reset, min_samples=2 if reset else 1)
+        fewest = (2 if reset else 1) if min_samples is None else min_samples
+        return validated(self, X, reset=reset, min_samples=fewest)
 
-    def _keep_fit(self, fit: Fit, dtype: np.dtype[np.floating]) -> None:
+    def _keep_fit(self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL) -> None:
         """Set the attributes that every fit gives."""
         self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
         self.objective_, self.error_ = fit.objective, fit.error
         self.history_, self.stop_reason_ = fit.outcome.history, fit.outcome.stop_reason
         self.n_iter_ = len(self.history_["objective"])
-        self.atom_usage_ = (self.codes_ != 0).mean(axis=0)
+        used = comm.sum((self.codes_ != 0).sum(axis=0, dtype=np.float64))
+        self.atom_usage_ = used / sum(counts(comm, len(self.codes_)))
+
+    def _give_back_like(self, X: Any) -> None:
+        """Make the arrays of the fit tensors, where the samples were one."""
+        if is_tensor(X):
+            self.components_, self.codes_ = like(X, self.components_), like(X, self.codes_)
+            self.atom_usage_ = like(X, self.atom_usage_)
 
     def _check_run(self) -> None:
         """Check the parameters of a run that all learners have."""
@@ -113,3 +132,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         checks.threads("n_jobs", self.n_jobs)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback={self.callback!r} must be callable")
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike | Checkpoint):
+            raise ValueError(f"checkpoint={self.checkpoint!r} must be a folder, a Checkpoint or None")
+        if isinstance(self.checkpoint, Checkpoint):
+            checks.real_number("every", self.checkpoint.every, zero=True)

@@ -1,6 +1,7 @@
 """ROAD as a scikit-learn estimator."""
 
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from typing import Self
@@ -12,15 +13,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.coders.pick import TAKES, encode
+from roadict.distributed import Comm, current, local_threads
+from roadict.estimators.agreement import (
+    agree_on_parameters,
+    agree_on_samples,
+    agreed_seed,
+    described,
+    make_keeper,
+    start_facts,
+)
 from roadict.estimators.learner import Learner
-from roadict.road.engines.pick import ENGINES
+from roadict.gathering import largest, together
+from roadict.keeper import Checkpoint
+from roadict.road.engines.pick import ENGINES, engine_name
+from roadict.road.fit import Fit
 from roadict.road.formulation import Triple
 from roadict.road.history import COLUMNS
-from roadict.road.learn import Fit, learn
+from roadict.road.learn import learn
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.solve import Callback
 from roadict.road.start import starting_point
 from roadict.seeds import RandomStateLike, streams
+from roadict.tensors import like, plain
 
 Array = NDArray[np.floating]
 _START_KEY = 1
@@ -84,21 +98,23 @@ class ROAD(Learner):
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
         error, rho, seconds, dictionary, codes); ends the run by returning True.
-    checkpoint : None
-        Kept for later versions.
+    checkpoint : path or Checkpoint, default=None
+        Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
+        parameters goes on from there, to the same result. ``roadict.keeper.Checkpoint`` sets more. The folder stays.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
         Source of the start. The same integer gives the same result, whatever n_jobs.
     n_jobs : int, default=None
-        Threads of the compiled engine. None: all cores.
+        Threads of the compiled engine. None: all cores (of several ranks on a machine, each has its share).
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Atoms of unit norm; the largest entry of each is positive.
     codes_ : array of shape (n_samples, n_components)
-        The codes of the fit, refitted on their support. ``transform`` codes anew and may differ.
+        The codes of the fit, refitted on their support. ``transform`` codes anew and may differ. In a process group,
+        those of this rank's samples.
     n_iter_ : int
     history_ : History
         Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
@@ -126,6 +142,10 @@ class ROAD(Learner):
     A number as ``rho`` with ``n_init=1`` runs the plain iteration of the paper: nothing is annealed, repaired or
     started again, and the polish touches ``codes_`` only. ``fit_transform(X)`` equals ``fit(X).transform(X)``; the
     fit's own codes are ``codes_``. float32 stays float32, integers become float64.
+
+    Inside an initialised process group of torch.distributed, ``fit`` is one fit of all ranks together: each passes its
+    own samples (perhaps none), and all get the same atoms. Within ``roadict.distributed.alone()`` it is a fit of this
+    process.
 
     Examples
     --------
@@ -158,7 +178,7 @@ class ROAD(Learner):
         transform_alpha: float | None = None,
         transform_n_nonzero_coefs: int | None = None,
         callback: Callback | None = None,
-        checkpoint: str | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
@@ -191,15 +211,18 @@ class ROAD(Learner):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            One sample per row.
+            One sample per row. In a process group: this rank's, of which there may be none.
         y : ignored
 
         Returns
         -------
         self
         """
-        self._check_parameters()
-        data, observed = self._validated(X, reset=True)
+        comm = current()
+        data, observed = together(comm, lambda: self._checked(X, comm))
+        data, observed = agree_on_samples(data, observed, comm)
+        facts = described(self)
+        agree_on_parameters(facts, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         plan = make_plan(
             data,
@@ -213,21 +236,31 @@ class ROAD(Learner):
             n_init=self.n_init,
             max_iter=self.max_iter,
             anneal=self.dict_init is None and self.code_init is None,
+            comm=comm,
         )
-        if plan.warning is not None:
+        if plan.warning is not None and comm.rank == 0:
             warnings.warn(plan.warning, stacklevel=2)
+        dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
+        engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
+        facts |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
+        facts |= start_facts(dictionary, codes, comm)
+        agree_on_parameters({"dict_init": facts["dict_init"]}, comm)
+        keeper = make_keeper(self.checkpoint, facts, data, observed, comm)
         fit = learn(
             plan,
-            self._starts(plan, n_components),
-            engine=self.engine,
+            self._starts(plan, n_components, dictionary, codes, agreed_seed(self.random_state, keeper, comm)),
+            engine=engine,
             max_iter=self.max_iter,
             tol=self.tol,
             callback=self.callback,
             verbose=int(self.verbose),
-            n_jobs=self.n_jobs,
+            n_jobs=local_threads(self.n_jobs, comm),
+            keeper=keeper,
         )
         self._keep(fit, plan)
-        self._warn_unless_converged()
+        self._give_back_like(X)
+        if comm.rank == 0:
+            self._warn_unless_converged()
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -247,15 +280,17 @@ class ROAD(Learner):
         algorithm, alpha = self.transform_algorithm, self.transform_alpha
         if alpha is None and algorithm != "half":
             alpha = self.transform_alpha_
-        return encode(
+        codes = encode(
             data,
             observed,
-            self.components_.astype(data.dtype),
+            plain(self.components_).astype(data.dtype),
             algorithm=algorithm,
             alpha=alpha if "alpha" in TAKES[algorithm] else None,
             n_nonzero_coefs=self.transform_n_nonzero_coefs if "n_nonzero_coefs" in TAKES[algorithm] else None,
             n_jobs=self.n_jobs,
         )
+        given_back: Array = like(X, codes)
+        return given_back
 
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
@@ -274,10 +309,13 @@ class ROAD(Learner):
                 raise ValueError(
                     f'{name}={value!r} belongs to formulation="{form}", not "{self.formulation}"; leave it out'
                 )
-        if self.checkpoint is not None:
-            raise ValueError(f"checkpoint={self.checkpoint!r} is not supported in this version; leave it at None")
 
-    def _starts(self, plan: Plan, n_components: int) -> Iterator[tuple[Array, Array]]:
+    def _checked(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
+        self._check_parameters()
+        return self._validated(X, reset=True, min_samples=None if comm.size == 1 else 0)
+
+    def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
+        """Return dict_init and code_init, checked and in the engine's units."""
         data = plan.problem.data
         dictionary = codes = None
         if self.dict_init is not None:
@@ -285,20 +323,32 @@ class ROAD(Learner):
             dictionary = checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype)
         if self.code_init is not None:
             codes = checks.given_array("code_init", self.code_init, (len(data), n_components), data.dtype)
-            if not codes.any():
-                raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
             codes = codes / data.dtype.type(plan.unit)
-        first, *others = streams(self.random_state, _START_KEY, len(plan.runs))
-        yield starting_point(data, n_components, dictionary, codes, first)
+        return dictionary, codes
+
+    def _starts(
+        self,
+        plan: Plan,
+        n_components: int,
+        dictionary: Array | None,
+        codes: Array | None,
+        seed: np.random.SeedSequence,
+    ) -> Iterator[tuple[Array, Array]]:
+        """Draw one start after the other; the first has what the user gave."""
+        data, comm = plan.problem.data, plan.comm
+        if codes is not None and largest(comm, codes) == 0:
+            raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
+        first, *others = streams(seed, _START_KEY, len(plan.runs))
+        yield starting_point(data, n_components, dictionary, codes, first, comm)
         for rng in others:
-            yield starting_point(data, n_components, None, None, rng)
+            yield starting_point(data, n_components, None, None, rng, comm)
 
     def _keep(self, fit: Fit, plan: Plan) -> None:
-        self._keep_fit(fit, plan.problem.data.dtype)
+        self._keep_fit(fit, plan.problem.data.dtype, plan.comm)
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
         self.rho_ = float(self.history_["rho"][-1]) if len(set(rhos)) == 1 else rhos
         self.epsilon_ = plan.bound
-        per_sample = max(1.0, float((fit.codes != 0).sum(axis=1).mean()))
+        per_sample = max(1.0, float(self.atom_usage_.sum()))
         coarse = max(0.01, (plan.bound or 0.0) / math.sqrt(per_sample)) * plan.norm
         self.transform_alpha_ = plan.alpha * plan.unit if self.formulation == "lasso" else coarse
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from roadict import checks
+from roadict.tensors import plain
 
 Array = NDArray[np.floating]
 
@@ -28,7 +29,7 @@ def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) ->
     if marker is not None and not _is_nan(marker):
         raise ValueError(f"missing_values={marker!r} must be None or np.nan")
     missing = marker is not None
-    X = checks.unmasked(X, missing)
+    X = checks.unmasked(plain(X), missing)
     if not missing:
         checks.observed_only(X, hasattr(estimator, "missing_values"))
     data = validate_data(
@@ -45,7 +46,7 @@ def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) ->
 
 def decoded(codes: ArrayLike, dictionary: Array) -> Array:
     """Turn codes of shape (n_samples, n_components) into samples of shape (n_samples, n_features)."""
-    checked: Array = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
+    checked: Array = check_array(plain(codes), dtype=[np.float64, np.float32], input_name="codes")
     n_columns, n_components = checked.shape[1], len(dictionary)
     if n_columns != n_components:
         raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")

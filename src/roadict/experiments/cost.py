@@ -20,8 +20,17 @@ _TWO_STAGE = {
     "consistent-sequential": 0.13,
 }
 _PER_ENTRY = {"road-paper": 1e-6, "road-defaults": 8.5e-6, "iadmm-three": 39e-6, "iadmm-one": 39e-6}
-_PICTURES = {("digit", True): 1.0, ("digit", False): 0.1, ("zebra", True): 40.0, ("zebra", False): 5.0}
-"""By picture, and whether ROAD learns."""
+_ZEBRA = {
+    "road-paper-lasso": 47.0,
+    "road-lasso": 45.0,
+    "road-omp": 38.0,
+    "blotless-lasso": 38.0,
+    "blotless-omp": 15.0,
+    "ksvd-lasso": 12.0,
+    "mod-lasso": 10.0,
+}
+_ZEBRA_OTHERS = 3.0
+_DIGIT_ROAD, _DIGIT_OTHERS = 1.2, 0.3
 _STEADY = 30.0
 """Seconds of guessed work that steady the rate while few trials are done."""
 
@@ -29,7 +38,9 @@ _STEADY = 30.0
 def seconds(trial: Trial) -> float:
     """Guess the seconds of a trial."""
     if isinstance(trial.problem, PictureProblem):
-        return 0.1 if trial.method.fixed else _PICTURES[trial.problem.picture, trial.method.name.startswith("road")]
+        if trial.problem.picture == "zebra":
+            return _ZEBRA.get(trial.method.name, _ZEBRA_OTHERS)
+        return _DIGIT_ROAD if trial.method.is_road else _DIGIT_OTHERS
     return _recovery(trial.problem, trial.method.name)
 
 

@@ -46,6 +46,11 @@ class Method:
     own_start: bool = False
     fixed: bool = False
 
+    @property
+    def is_road(self) -> bool:
+        """Whether ROAD learns, on the engine of the trial."""
+        return self.learner == "road" or ("method", "road") in self.parameters
+
 
 def two_stage(update: str, label: str) -> Method:
     """A method that alternates, with OMP and the true number of coefficients."""
@@ -67,7 +72,7 @@ def inexact(name: str, label: str, rho: float | tuple[float, float, float]) -> M
 
 
 def pictures(method: str, label: str, coder: str) -> Method:
-    """A way to learn the dictionary for super-resolution, and the coder of patches."""
+    """A way to learn the dictionary for super-resolution, and the coder of patches, while learning and afterwards."""
     words = {"lasso": "Lasso", "omp": "OMP"}
     parameters = (("method", method), ("coder", coder), ("back_projection", 0))
     return Method(f"{method}-{coder}", f"{label}, {words[coder]}", "picture", parameters)
@@ -103,4 +108,14 @@ _LEARNERS = (
     ("mod", "MOD"),
     ("random", "random patches"),
 )
-PICTURES = (BICUBIC, *(pictures(name, label, coder) for name, label in _LEARNERS for coder in ("lasso", "omp")))
+ROAD_PICTURE_PAPER = Method(
+    "road-paper-lasso",
+    "ROAD, ρ = 10, Lasso",
+    "picture",
+    (*pictures("road", "", "lasso").parameters, ("epsilon", 0.0), ("rho", 10.0)),
+)
+PICTURES = (
+    BICUBIC,
+    ROAD_PICTURE_PAPER,
+    *(pictures(name, label, coder) for name, label in _LEARNERS for coder in ("lasso", "omp")),
+)

@@ -1,34 +1,33 @@
 """The page: one HTML file that needs nothing else, made from rows only."""
 
-import base64
-import io
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from roadict.experiments.figures import Curve, curves, line_plot
+from roadict.experiments.markup import Shown, render, shown
 from roadict.experiments.plan import Experiment, Panel
+from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
 from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment
-from roadict.experiments.trial import ATOMS
-from roadict.experiments.verdicts import Verdict, verdicts
+from roadict.experiments.trial import ATOMS, ORIGINAL
+from roadict.experiments.verdicts import Verdict, counted, verdicts
 
-TEMPLATE = "page.html"
-ZOOM = 4
-"""The close-up shows this part of the height and of the width."""
+TEMPLATE = "report.html"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a table: as shown, and in full."""
+    """A number of a table: as shown, in full, and whether no other in its column is better."""
 
     text: str
     value: float | None = None
+    best: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,25 +40,22 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """An enlarged picture: whole and in part, and the atoms that made it, as data URIs ("": there are none)."""
-
-    label: str
-    psnr: float
-    whole: str
-    part: str
-    atoms: str
-
-
-@dataclass(frozen=True)
 class Part:
-    """A panel as the page shows it: a figure with its curves, or pictures; and tables."""
+    """A panel as the page shows it: a figure with its curves, or pictures; and tables.
+
+    Attributes
+    ----------
+    left, right : int
+        The pictures that the slider shows first.
+    """
 
     title: str
-    figure: str
-    lines: list[Curve]
     tables: list[Table]
-    pictures: list[Shown]
+    figure: str = ""
+    lines: tuple[Curve, ...] = ()
+    pictures: tuple[Shown, ...] = ()
+    left: int = 0
+    right: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,8 @@ class Section:
     experiment: Experiment
     verdicts: list[Verdict]
     parts: list[Part]
-    trials: int
+    lines: list[Curve]
+    trials: str
     seconds: float
     source: str
     command: str
@@ -92,17 +89,12 @@ def make_page(rows: list[Row], folder: Path) -> str:
     str
         HTML.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     kept, left_out = current(rows, EXPERIMENTS.values())
     if not kept:
         raise ValueError(f"{folder} holds no rows of the present settings; run roadict reproduce NAME --out {folder}")
     found = {name: of_experiment(kept, name) for name in EXPERIMENTS}
     sections = [_section(EXPERIMENTS[name], own, folder) for name, own in found.items() if own]
-    environment = Environment(
-        loader=PackageLoader("roadict.experiments", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template(TEMPLATE).render(sections=sections, left_out=left_out, number=len(kept))
+    return render(TEMPLATE, sections=sections, left_out=left_out, number=len(kept), doubts=doubts(kept))
 
 
 def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
@@ -110,11 +102,14 @@ def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
     present = {row["settings"]["panel"] for row in rows}
     trials = len({row["settings"]["seed"] for row in rows})
     data = " --data FOLDER" if any("paper" in _source(row) for row in rows) else ""
+    parts = [show(experiment, panel, rows, folder) for panel in experiment.panels if panel.name in present]
+    lines = {line.name: line for part in parts for line in part.lines}
     return Section(
         experiment,
         verdicts(rows),
-        [show(experiment, panel, rows, folder) for panel in experiment.panels if panel.name in present],
-        trials,
+        parts,
+        sorted(lines.values(), key=lambda line: line.colour),
+        counted(trials),
         sum(row["seconds"]["cpu"] for row in rows),
         ", ".join(sorted({_source(row) for row in rows} - {""})),
         f"roadict reproduce {experiment.name} --trials {trials} --out {folder}{data}",
@@ -143,20 +138,36 @@ def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Pat
             for name, label in labels.items()
             if name in by_number
         ]
-        tables.append(Table(f"Mean error, {words}", [f"N = {n:g}" for n in numbers], body))
-    return Part(panel.title, figure, lines, tables, [])
+        tables.append(Table(f"mean error, {words}", [f"N = {n:g}" for n in numbers], body))
+    return Part(panel.title, tables, figure, tuple(lines))
 
 
 def _picture_part(experiment: Experiment, panel: Panel, rows: list[Row], folder: Path) -> Part:
     labels = {method.name: method.label for method in experiment.methods}
     values = by_method(rows, panel.name)
+    best = max(values, key=lambda name: float(np.mean(values[name])))
     body = [
-        (label, [_mean(values[name], "{:.2f} dB"), _deviation(values[name]), Cell(str(len(values[name])))])
+        (
+            label,
+            [
+                replace(_mean(values[name], "{:.2f} dB"), best=name == best),
+                _deviation(values[name]),
+                Cell(str(len(values[name]))),
+                _paper_cell(published(experiment.name, panel.name, name)),
+            ],
+        )
         for name, label in labels.items()
         if name in values
     ]
-    table = Table("PSNR", ["mean", "standard deviation", "trials"], body)
-    return Part(panel.title, "", [], [table], _pictures(panel, rows, labels, folder))
+    table = Table("PSNR", ["mean", "standard deviation", "trials", "in the paper"], body)
+    pictures = _pictures(panel, rows, labels, folder)
+    places = {picture.label: place for place, picture in enumerate(pictures)}
+    left, right = (places.get(labels[name], 0) for name in ("bicubic", "road-lasso"))
+    return Part(panel.title, [table], pictures=pictures if len(pictures) > 1 else (), left=left, right=right)
+
+
+def _paper_cell(value: float | None) -> Cell:
+    return Cell("–" if value is None else f"{value:.2f} dB")
 
 
 def _mean(values: list[float], form: str) -> Cell:
@@ -170,38 +181,23 @@ def _deviation(values: list[float]) -> Cell:
     return Cell(f"{np.std(values, ddof=1):.2f}") if len(values) > 1 else Cell("–")
 
 
-def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Path) -> list[Shown]:
-    """The pictures of the first seed that has them, in the order of the labels."""
+def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Path) -> tuple[Shown, ...]:
+    """The original and the pictures of the first seed, in the order of the labels; those that are there."""
     own = [row for row in rows if row["settings"]["panel"] == panel.name]
     seeds = Counter(row["settings"]["seed"] for row in own)
     first = {row["settings"]["method"]["name"]: row for row in own if row["settings"]["seed"] == min(seeds)}
-    shown = []
+
+    def read(name: str, ending: str = "") -> bytes:
+        path = folder / PICTURES / f"{first[name]['key']}{ending}.png"
+        return path.read_bytes() if path.is_file() else b""
+
+    found = []
+    if "bicubic" in first and (raw := read("bicubic", ORIGINAL)):
+        found.append(shown("original", None, raw))
     for name, label in labels.items():
-        path = folder / PICTURES / f"{first[name]['key']}.png" if name in first else None
-        if path is not None and path.is_file():
-            raw = path.read_bytes()
-            sheet = path.with_name(f"{path.stem}{ATOMS}.png")
-            atoms = _uri(sheet.read_bytes()) if sheet.is_file() else ""
-            shown.append(Shown(label, first[name]["result"]["psnr"], _uri(raw), _uri(_close_up(raw)), atoms))
-    return shown
-
-
-def _close_up(raw: bytes) -> bytes:
-    """The middle of a picture, the same for all methods; a small picture is shown whole."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(raw)) as picture:
-        width, height = picture.size
-        if width < 25 * ZOOM:
-            return raw
-        left, top = (length * (ZOOM - 1) // (2 * ZOOM) for length in (width, height))
-        file = io.BytesIO()
-        picture.crop((left, top, left + width // ZOOM, top + height // ZOOM)).save(file, "png")
-    return file.getvalue()
-
-
-def _uri(raw: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(raw).decode()
+        if name in first and (raw := read(name)):
+            found.append(shown(label, first[name]["result"]["psnr"], raw, read(name, ATOMS)))
+    return tuple(found)
 
 
 def told(rows: list[Row]) -> list[Verdict]:

@@ -126,7 +126,7 @@ class Experiment:
                         if method.fixed and index:
                             continue
                         # Only ROAD has engines: another one must not redo the others' rows.
-                        used = engine if method.learner == "road" else ""
+                        used = engine if method.is_road else ""
                         yield Trial(self.name, panel.name, problem, method, FIRST_SEED + index, used)
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import joblib
 
-from roadict.experiments.plan import Trial
+from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.rows import Row, RowFile, unwritable
-from roadict.experiments.trial import Finished, execute
+from roadict.experiments.trial import Finished, execute, execute_together
 from roadict.model_io import atomic_write
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
+MOST_TOGETHER = 50
+"""Runs that share a GPU at most, each in a thread of its own."""
 PICTURES = "pictures"
 """Folder of the enlarged pictures, each named by the key of its row."""
 
@@ -59,24 +61,56 @@ def run(
     files = {name: RowFile(_path(folder, name)) for name in {trial.experiment for trial in trials}}
 
     def work() -> Iterator[Any]:
-        for trial in trials:
+        for batch in batches(trials, jobs):
             # Another run into the same folder may have got there first.
-            if trial.key() not in files[trial.experiment].known():
-                yield joblib.delayed(_execute)(trial, data, os.getpid())
-            elif finished is not None:
-                finished(trial)
+            left = [trial for trial in batch if trial.key() not in files[trial.experiment].known()]
+            if left:
+                yield joblib.delayed(_execute)(left, data, os.getpid(), platform.node())
+            if finished is not None:
+                for trial in batch:
+                    if trial not in left:
+                        finished(trial)
 
     # Dispatched one by one and written by this process, so that a backend of other machines needs no common disk.
-    for done in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work()):
-        _keep(done, folder, files[done.trial.experiment])
-        if finished is not None:
-            finished(done.trial)
+    for several in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work()):
+        for done in several:
+            _keep(done, folder, files[done.trial.experiment])
+            if finished is not None:
+                finished(done.trial)
 
 
-def _execute(trial: Trial, data: Path | None, runner: int) -> Finished:
+def batches(trials: Iterable[Trial], jobs: int) -> list[list[Trial]]:
+    """Put runs of ROAD that share a GPU together, by problem and method, in as many batches as there are jobs.
+
+    All others are batches of one.
+    """
+    alike: dict[Any, list[Trial]] = {}
+    for trial in trials:
+        shares = trial.engine == "cuda" and isinstance(trial.problem, PlantedProblem)
+        alike.setdefault((trial.experiment, trial.problem, trial.method) if shares else trial, []).append(trial)
+    parts: list[list[Trial]] = []
+    for several in alike.values():
+        size = min(MOST_TOGETHER, -(-len(several) // jobs))
+        parts += [several[i : i + size] for i in range(0, len(several), size)]
+    return parts
+
+
+def _execute(trials: list[Trial], data: Path | None, runner: int, host: str) -> list[Finished]:
     if os.getppid() == runner:  # a process that the runner started on this machine
         _end_with(runner)
-    return execute(trial, data)
+    elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
+        os._exit(1)  # the runner was killed while this process was starting
+    return [execute(trials[0], data)] if len(trials) == 1 else execute_together(trials, data)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 @lru_cache(maxsize=1)

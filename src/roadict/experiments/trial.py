@@ -4,8 +4,10 @@ import io
 import math
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,8 @@ from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
 from roadict.two_stage import starting_atoms
 
-ATOMS = "-atoms"
-"""Ending of the name of a picture of atoms."""
+ATOMS, ORIGINAL = "-atoms", "-original"
+"""Endings of the names of a picture of atoms, and of the one that was to be enlarged."""
 SHEET = 8
 """Rows and columns of such a picture."""
 START_KEY = 21
@@ -47,14 +49,35 @@ class Finished:
 
 def execute(trial: Trial, data: Path | None) -> Finished:
     """Carry out a trial on one thread, as trials run beside each other."""
-    clock, cpu = time.perf_counter(), time.process_time()
-    pictures: dict[str, bytes] = {}
+    with _quietly():
+        return _execute(trial, data)
+
+
+def execute_together(trials: Sequence[Trial], data: Path | None) -> list[Finished]:
+    """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time."""
+    from roadict.road.engines.together import all_together
+
+    clock = time.perf_counter()
+    with _quietly():
+        finished = all_together([partial(_execute, trial, data) for trial in trials])
+    share = round((time.perf_counter() - clock) / len(trials), 4)
+    return [replace(done, seconds={"wall": share, "cpu": share}) for done in finished]
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", UserWarning)  # rows tell which runs have not converged
-        if isinstance(trial.problem, PictureProblem):
-            result, pictures = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
-        else:
-            result = _recover(trial.problem, trial)
+        yield
+
+
+def _execute(trial: Trial, data: Path | None) -> Finished:
+    clock, cpu = time.perf_counter(), time.process_time()
+    pictures: dict[str, bytes] = {}
+    if isinstance(trial.problem, PictureProblem):
+        result, pictures = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
+    else:
+        result = _recover(trial.problem, trial)
     seconds = {"wall": round(time.perf_counter() - clock, 4), "cpu": round(time.process_time() - cpu, 4)}
     return Finished(trial, result, seconds, pictures)
 
@@ -69,29 +92,36 @@ def _recover(problem: PlantedProblem, trial: Trial) -> dict[str, Any]:
         snr_db=problem.snr_db,
         random_state=trial.seed,
     )
-    trace: list[tuple[int, float]] = []
-    model = _learner(problem, trial, truth, _tracer(truth, trace) if problem.trace else None)
+    tracer = _Tracer(truth) if problem.trace else None
+    model = _learner(problem, trial, truth, tracer)
     model.fit(truth.data)
+    error = dictionary_error(model.components_, truth.dictionary)
     return {
-        "error": dictionary_error(model.components_, truth.dictionary),
+        "error": error,
         "error_greedy": dictionary_error(model.components_, truth.dictionary, "greedy"),
         "data_error": float(model.error_),
         "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
         "iterations": int(model.n_iter_),
         "stop_reason": model.stop_reason_,
-    } | ({"trace": trace} if problem.trace else {})
+    } | ({} if tracer is None else {"trace": tracer.ended(error)})
 
 
-def _tracer(truth: Planted, trace: list[tuple[int, float]]) -> Callable[[Snapshot], None]:
-    count = 0
+class _Tracer:
+    """The error along the iterations of all starts: after so much work, where there are several."""
 
-    def callback(snapshot: Snapshot) -> None:
-        nonlocal count
-        count += 1  # over all starts: the work so far, where there are several
-        if count in TRACED or snapshot.iteration == snapshot.max_iter:
-            trace.append((count, dictionary_error(snapshot.dictionary, truth.dictionary)))
+    def __init__(self, truth: Planted) -> None:
+        self._truth = truth.dictionary
+        self._count = 0
+        self._trace: dict[int, float] = {}
 
-    return callback
+    def __call__(self, snapshot: Snapshot) -> None:
+        self._count += 1
+        if self._count in TRACED:
+            self._trace[self._count] = dictionary_error(snapshot.dictionary, self._truth)
+
+    def ended(self, error: float) -> list[tuple[int, float]]:
+        """The trace with what the run returned as its end."""
+        return [*(self._trace | {self._count: error}).items()]
 
 
 def _learner(
@@ -131,7 +161,7 @@ def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple
     height, width = truth.shape
     small = resize(truth, (height // problem.scale, width // problem.scale))
     if trial.method.learner == "bicubic":
-        big, atoms = resize(small, truth.shape), {}
+        big, others = resize(small, truth.shape), {ORIGINAL: png(truth)}
     else:
         training = material.training
         if material.draw is not None:
@@ -148,34 +178,38 @@ def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple
             max_samples=20_000,
             random_state=trial.seed,
             n_jobs=1,
+            engine=trial.engine or "auto",
             **grid,
             **dict(trial.method.parameters),
         )
         big = model.fit(training).predict(small)
-        atoms = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
-    return {"psnr": psnr(big, truth)}, {"": png(big)} | atoms
+        others = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
+    return {"psnr": psnr(big, truth)}, {"": png(big)} | others
 
 
 def atom_sheet(atoms: NDArray[Any]) -> NDArray[Any]:
     """Square atoms side by side in a picture of 0 to 1, the largest first; each on its own scale, grey is zero.
 
+    What lies between them is transparent, so that the sheet suits a page of any colour.
+
     Examples
     --------
     >>> atom_sheet(np.eye(4)).shape
-    (6, 6)
+    (5, 5, 2)
     """
     side = math.isqrt(atoms.shape[1])
     columns = min(SHEET, math.isqrt(len(atoms)))
     chosen = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
-    sheet = np.ones((columns, columns, side + 1, side + 1))
+    sheet = np.zeros((columns, columns, side + 1, side + 1, 2))
     for place, atom in enumerate(atoms[chosen]):
+        spot = sheet[place // columns, place % columns, :side, :side]
         largest = np.abs(atom).max() or 1.0
-        sheet[place // columns, place % columns, :side, :side] = 0.5 + atom.reshape(side, side) / (2 * largest)
-    return sheet.swapaxes(1, 2).reshape(columns * (side + 1), -1)
+        spot[..., 0], spot[..., 1] = 0.5 + atom.reshape(side, side) / (2 * largest), 1
+    return sheet.swapaxes(1, 2).reshape(columns * (side + 1), -1, 2)[:-1, :-1]
 
 
 def png(picture: NDArray[Any]) -> bytes:
-    """A grey picture of 0 to 1 as the bytes of a PNG file."""
+    """A grey picture of 0 to 1, perhaps with opacities beside the greys, as the bytes of a PNG file."""
     from PIL import Image
 
     file = io.BytesIO()

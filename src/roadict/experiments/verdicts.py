@@ -77,10 +77,10 @@ def _exact_reaches_zero(rows: list[Row]) -> Verdict:
     points = {n: errors for n, errors in by_samples(rows, "samples").get(PAPER, {}).items() if n >= 300}
     if not points:
         return Verdict("solvers", claim, "no rows", "")
-    shares = {n: float(np.mean(np.array(errors) < FOUND)) for n, errors in points.items()}
+    shares = {n: float(np.mean(np.array(errors) < ZERO)) for n, errors in points.items()}
     text = "; ".join(
         f"N = {n:g}: mean error {_short(np.mean(points[n]))}, median {_short(np.median(points[n]))}, "
-        f"{share:.0%} of {len(points[n])} trials below {FOUND:g}"
+        f"{share:.0%} of {counted(len(points[n]))} below {ZERO:g}"
         for n, share in shares.items()
     )
     return Verdict("solvers", claim, _graded(min(shares.values())), text)
@@ -100,7 +100,7 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
     near = [NEAR[0] <= float(np.mean(errors)) <= NEAR[1] for errors in ends.values()]
     words = {"iadmm-three": "three ρ", "iadmm-one": "one ρ"}
     text = "N = 300: " + "; ".join(
-        f"{words.get(method, method)}: mean error {_short(np.mean(errors))} over {len(errors)} trials"
+        f"{words.get(method, method)}: mean error {_short(np.mean(errors))} over {counted(len(errors))}"
         for method, errors in ends.items()
     )
     return Verdict("solvers", claim, _all_some_none(near), text)
@@ -118,31 +118,33 @@ def _fewer_samples_no_floor(rows: list[Row], panel: str) -> Verdict:
     others = [name for name in OPPONENTS if name in curves]
     if PAPER not in curves or not others:
         return Verdict("noise-free", claim, "no rows", "")
-    needs = {name: _needed(curve) for name, curve in curves.items()}
+    needs = {name: needed(curve) for name, curve in curves.items()}
     last = {name: curve[max(curve)] for name, curve in curves.items()}
     fewer = needs[PAPER] < min(needs[name] for name in others)
     no_floor = last[PAPER] < ZERO and all(last[name] > ZERO for name in others)
     shown = [name for name in (PAPER, DEFAULTS, *others) if name in curves]
     text = f"samples until the mean error is below {FOUND:g}: " + ", ".join(
-        f"{NAMES[name]} {_samples(needs[name], curves[name])}" for name in shown
+        f"{NAMES[name]} {samples_needed(curves[name])}" for name in shown
     )
     text += f"; mean error at N = {max(curves[PAPER]):g}: "
     text += ", ".join(f"{NAMES[name]} {_short(last[name])}" for name in shown)
     return Verdict("noise-free", claim, _all_some_none([fewer, no_floor]), text)
 
 
-def _needed(curve: dict[float, float]) -> float:
+def needed(curve: dict[float, float]) -> float:
     """Fewest samples from which on the mean error stays below the bound; infinite where it never does."""
-    needed = np.inf
+    fewest = np.inf
     for n in sorted(curve, reverse=True):
         if curve[n] >= FOUND:
             break
-        needed = n
-    return float(needed)
+        fewest = n
+    return float(fewest)
 
 
-def _samples(needed: float, curve: dict[float, float]) -> str:
-    return f"{needed:g}" if np.isfinite(needed) else f"more than {max(curve):g}"
+def samples_needed(curve: dict[float, float]) -> str:
+    """The same in words."""
+    found = needed(curve)
+    return f"{found:g}" if np.isfinite(found) else f"more than {max(curve):g}"
 
 
 def judge_noisy(rows: list[Row]) -> list[Verdict]:
@@ -248,6 +250,17 @@ def _graded(share: float, most: float = MOST) -> Outcome:
 
 def _all_some_none(held: list[bool]) -> Outcome:
     return "reproduced" if all(held) else "partly" if any(held) else "not reproduced"
+
+
+def counted(number: int) -> str:
+    """Say how many trials.
+
+    Examples
+    --------
+    >>> counted(1), counted(20)
+    ('1 trial', '20 trials')
+    """
+    return f"{number} trial" + "s" * (number != 1)
 
 
 def _short(value: float | np.floating[Any]) -> str:

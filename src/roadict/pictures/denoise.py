@@ -1,5 +1,6 @@
 """Denoising with a dictionary learned from the noisy picture itself."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from roadict import checks
 from roadict.pictures import ranges
 from roadict.pictures.dictionaries import Progress
 from roadict.pictures.selfcoding import POOL, Patches, code_plane, first_atoms, refined, some_patches
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence, streams
 
 PATCH = 8
@@ -32,6 +34,7 @@ def denoise(
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> NDArray[Any]:
     """Take white noise off a picture.
 
@@ -43,7 +46,8 @@ def denoise(
     picture : array of shape (height, width) or (height, width, channels)
         uint8, uint16, float32 or float64, with sides of at least 8 pixels.
     sigma : float or "auto", default="auto"
-        Standard deviation of the noise in the units of the picture. "auto": estimated from its wavelets.
+        Standard deviation of the noise in the units of the picture: of floats in [0, 1], 0.1 and not 25. "auto":
+        estimated from its wavelets.
     n_components : int, default=256
         Number of atoms; less where the picture has fewer than four patches for each.
     max_iter : int, default=120
@@ -53,6 +57,8 @@ def denoise(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while the dictionary is learned.
 
     Returns
     -------
@@ -71,7 +77,8 @@ def denoise(
     checks.whole_number("n_components", n_components)
     checks.whole_number("max_iter", max_iter)
     checks.threads("n_jobs", n_jobs)
-    parts = ranges.split(array)
+    unit = ranges.white(array)
+    parts = ranges.split(array, unit)
     planes = ranges.to_planes(parts.colour)
     level = noise_level(array, sigma)
     if level == 0:
@@ -91,6 +98,7 @@ def denoise(
             seed=seed,
             n_jobs=n_jobs,
             progress=progress,
+            callback=callback,
         )
         for sweep in range(SWEEPS):
             atoms = refined(atoms, pool, GAIN * level, None, n_jobs)
@@ -105,22 +113,36 @@ def denoise(
         )
 
     colour = ranges.from_planes([clean(index) for index in range(len(planes))])
-    return ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, ranges.bounds(array))
+    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    if parts.alpha is not None:
+        result[..., -1] = array[..., -1]
+    return result
 
 
 def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
-    """σ with white at 1 (floats: in their own units), given or estimated.
+    """σ with white at 1, given or estimated.
 
     Parameters
     ----------
     picture : array of shape (height, width) or (height, width, channels)
     sigma : float or "auto"
+        In the units of the picture, and not more than white.
     """
+    unit = ranges.white(picture)
     if isinstance(sigma, str):
         checks.one_of("sigma", sigma, ["auto"], "a number")
-        planes = ranges.to_planes(ranges.split(picture).colour)
-        return float(np.mean([estimate_sigma(plane) for plane in planes]))
-    return checks.real_number("sigma", sigma, zero=True) / ranges.peak(picture.dtype)
+        planes = ranges.to_planes(ranges.split(picture, unit).colour)
+        return float(np.mean([_estimated(plane) for plane in planes]))
+    level = checks.real_number("sigma", sigma, zero=True) / unit
+    if level > 1:
+        raise ValueError(f"sigma={sigma:g} is more than white, {unit:g}; give it in the units of the picture")
+    return level
+
+
+def _estimated(plane: ranges.Plane) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the median of no coefficients, where all of them are zero
+        return float(np.nan_to_num(estimate_sigma(plane)))
 
 
 def _active(patches: Patches, level: float) -> Patches:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
-from roadict.road.solve import Snapshot
+from roadict.road.floor import auto_epsilon, smallest_error
+from roadict.road.solve import Callback, Snapshot
 from roadict.seeds import streams
 from roadict.updates.pick import UPDATES
 
@@ -34,6 +36,9 @@ def learn_dictionary(
     n_jobs: int | None,
     progress: Progress | None,
     rho: float | str = "auto",
+    lasso_share: float | None = None,
+    engine: str = "auto",
+    callback: Callback | None = None,
 ) -> Array:
     """Learn unit atoms from samples.
 
@@ -43,10 +48,10 @@ def learn_dictionary(
         NaN marks what was not observed.
     n_components : int
     method : str
-        "road"; an update of ``AlternatingDictionaryLearning``, by OMP with three atoms per sample where it needs a
-        coder; or "random": some of the samples, the yardstick for all others.
+        "road"; an update of ``AlternatingDictionaryLearning``; or "random": some of the samples, the yardstick for
+        all others.
     epsilon : float
-        ROAD's bound on the relative error.
+        ROAD's bound on the relative error; where so few atoms cannot reach it, a little above what they can.
     max_iter : int
         Of ROAD; two-stage methods take a sixth as many.
     seed : SeedSequence
@@ -55,6 +60,13 @@ def learn_dictionary(
         Called with steps done, steps in all, and a text.
     rho : float or "auto"
         ROAD's penalty.
+    lasso_share : float or None
+        Where an update needs a coder: the weight of a Lasso over the root-mean-square norm of the samples. None: OMP
+        with three atoms per sample.
+    engine : str
+        ROAD's.
+    callback : callable or None
+        Called after every iteration with a ``Snapshot`` of the run, which ends where it returns True.
 
     Returns
     -------
@@ -65,25 +77,46 @@ def learn_dictionary(
         chosen = rng.choice(len(data), n_components, replace=len(data) < n_components)
         return unit_rows(np.nan_to_num(data[chosen]))[0]
 
-    def callback(snapshot: Snapshot) -> None:
+    def after_iteration(snapshot: Snapshot) -> Any:
         if progress is not None:
             progress(snapshot.iteration, snapshot.max_iter, "learning the dictionary")
+        return None if callback is None else callback(snapshot)
 
-    shared: dict[str, Any] = {"callback": callback, "random_state": seed, "n_jobs": n_jobs}
+    shared: dict[str, Any] = {"callback": after_iteration, "random_state": seed, "n_jobs": n_jobs}
     model: ROAD | AlternatingDictionaryLearning
     if method == "road":
         model = ROAD(
-            n_components, epsilon=epsilon, rho=rho, max_iter=max_iter, n_init=1, missing_values=np.nan, **shared
+            n_components,
+            epsilon=_reachable(data, n_components, epsilon),
+            rho=rho,
+            max_iter=max_iter,
+            n_init=1,
+            missing_values=np.nan,
+            engine=engine,
+            **shared,
         )
     else:
-        sparsity = None if UPDATES[method].penalty else ATOMS_PER_PATCH
+        coder = {} if UPDATES[method].penalty else _coder(data, lasso_share)
         rounds = max(1, max_iter // ROAD_PER_STAGE)
-        model = AlternatingDictionaryLearning(
-            n_components, update=method, n_nonzero_coefs=sparsity, max_iter=rounds, **shared
-        )
+        model = AlternatingDictionaryLearning(n_components, update=method, max_iter=rounds, **coder, **shared)
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)
-        model.fit(data)
+        with alone():  # a picture is one process's own, whatever others do
+            model.fit(data)
     atoms: Array = model.components_
     return atoms
+
+
+def _coder(data: Array, lasso_share: float | None) -> dict[str, Any]:
+    if lasso_share is None:
+        return {"n_nonzero_coefs": ATOMS_PER_PATCH}
+    return {"coder": "lasso", "alpha": lasso_share * float(np.sqrt(np.mean(np.sum(np.square(data), axis=1))))}
+
+
+def _reachable(data: Array, n_components: int, epsilon: float) -> float:
+    """Relax a bound that no dictionary of so few atoms can meet, as small pictures have patches for few only."""
+    if np.isnan(data).any() or not data.any():  # ROAD takes any bound for the one, and refuses the other
+        return epsilon
+    floor = smallest_error(data, None, n_components)
+    return epsilon if epsilon >= floor else auto_epsilon(floor)

@@ -1,6 +1,7 @@
 """Pictures from and to files, with errors that say in one sentence what is wrong and what to do."""
 
 import io
+import logging
 import os
 import struct
 import warnings
@@ -23,9 +24,27 @@ MAX_PIXELS = 178_956_970
 """Larger pictures are refused before they are unpacked (Pillow's own bound): a small file can hold gigabytes."""
 _FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _AS_IS = ("L", "LA", "RGB", "RGBA")
+_DRAWINGS = ("EPS", "WMF")
 # What Pillow and tifffile raise on broken files, by which bytes are broken.
-_DAMAGE = (OSError, SyntaxError, ValueError, LookupError, EOFError, struct.error, zlib.error, OverflowError)
+_DAMAGE = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    LookupError,
+    EOFError,
+    struct.error,
+    zlib.error,
+    OverflowError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
 _JPEG_QUALITY = 95
+_JPEG_SIDE = 65_500
+_ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
+_WHITE_IS_ZERO, _ONE_AFTER_THE_OTHER = 0, 2
+
+logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else its log of a broken file joins our one line
 
 
 class PictureFileError(ValueError):
@@ -54,6 +73,8 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         If the file cannot be opened, for example FileNotFoundError.
     """
     raw = Path(path).read_bytes()  # from memory, so that an OSError below is the file's contents' and not the disk's
+    if not raw:
+        _refuse(path, "is empty", "save or copy it again")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # our own bound is below; other warnings tell of harmless oddities
@@ -90,8 +111,8 @@ def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:
             image.save(file, format=file_format, **({"quality": _JPEG_QUALITY} if file_format == "JPEG" else {}))
 
 
-def check_writable(path: str | os.PathLike[str], pixels: Pixels) -> None:
-    """Refuse a file name whose format cannot hold such a picture; to be called before long work."""
+def check_writable(path: str | os.PathLike[str], pixels: Pixels, scale: int = 1) -> None:
+    """Refuse a file name whose format cannot hold such a picture, enlarged; to be called before long work."""
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         _refuse(path, f"has the extension {suffix!r}", f"name it as one of {', '.join(SUFFIXES)}")
@@ -101,6 +122,9 @@ def check_writable(path: str | os.PathLike[str], pixels: Pixels) -> None:
         if pixels.dtype == np.uint16 and pixels.ndim == 3 and pixels.shape[2] == 2:
             _refuse(path, f"cannot hold 16-bit grey with transparency as {suffix}", "name it .png")
         return
+    side = scale * max(pixels.shape[:2])
+    if _FORMATS[suffix] == "JPEG" and side > _JPEG_SIDE:
+        _refuse(path, f"cannot hold a side of {side} pixels as {suffix}, but {_JPEG_SIDE}", "name it .png or .tif")
     if pixels.dtype != np.uint8:
         _refuse(path, f"cannot hold 16 bits as {suffix}", "name it .png or .tif")
     if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
@@ -115,10 +139,12 @@ def _pixels(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pix
     if image.width * image.height > MAX_PIXELS:
         raise Image.DecompressionBombError
     frames = getattr(image, "n_frames", 1)
-    if frames > 1:
+    if frames > 1 and image.format != "MPO":  # a camera's JPEG with previews; the first is the picture
         _refuse(path, f"has {frames} frames", "save one of them as a picture of its own")
+    if image.format in _DRAWINGS:  # Pillow would run another program on them
+        _refuse(path, "is a drawing, not pixels", "convert it to PNG")
     if png16.is_png16(raw):
-        return _png16(path, raw)
+        return _png16(path, raw, image)
     if image.format == "TIFF":
         return _read_tiff(path, raw, image)
     image.load()
@@ -131,31 +157,61 @@ def _from_pillow(path: str | os.PathLike[str], image: Image.Image) -> Pixels:
         return np.asarray(image).astype(np.uint16)
     if image.mode == "1":
         image = image.convert("L")
-    elif image.mode in ("P", "PA") or "transparency" in image.info:
+    if image.mode in ("P", "PA"):
         image = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    elif image.mode in ("L", "RGB") and "transparency" in image.info:
+        image = image.convert(image.mode + "A")
     if image.mode not in _AS_IS:
         _refuse(path, f"has {image.mode} colours", "convert it to grey or RGB of 8 or 16 bits")
     return np.array(image)
 
 
-def _png16(path: str | os.PathLike[str], raw: bytes) -> Pixels:
+def _png16(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
+    """Read a PNG of 16 bits, with the colour that stands for transparency and the orientation that Pillow finds."""
     try:
-        return png16.decode(raw)
+        pixels = png16.decode(raw)
     except ValueError as error:
         if "interlaced" in str(error):
             _refuse(path, "is an interlaced PNG of 16 bits", "save it without interlacing")
         raise
+    hidden = image.info.get("transparency")
+    if hidden is not None and (pixels.ndim == 2 or pixels.shape[2] == 3):
+        shown = (pixels.reshape(*pixels.shape[:2], -1) != hidden).any(axis=2)
+        pixels = np.dstack([pixels, shown * np.uint16(65535)])
+    return _upright(pixels, image.getexif().get(_ORIENTATION, 1))
 
 
 def _read_tiff(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
     """Read by tifffile what Pillow would give at 8 bits only: colours of 16 bits."""
-    if 16 not in np.atleast_1d(image.tag_v2.get(258, 1)) or image.mode.startswith("I;16"):  # type: ignore[attr-defined]
+    tags: Any = image.tag_v2  # type: ignore[attr-defined]
+    grey = image.mode.startswith("I;16")
+    negative = grey and tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+    if 16 not in np.atleast_1d(tags.get(_BITS, 1)) or grey:
         image.load()
-        return _from_pillow(path, image)
-    pixels: NDArray[Any] = tifffile.imread(io.BytesIO(raw))
-    if pixels.dtype != np.uint16 or pixels.ndim != 3 or image.mode == "CMYK" or pixels.shape[2] not in (2, 3, 4):
-        _refuse(path, f"has {image.mode} colours of {pixels.dtype}", "convert it to grey or RGB of 8 or 16 bits")
-    return pixels
+        pixels = _from_pillow(path, image)
+        return np.iinfo(np.uint16).max - pixels if negative else pixels
+    try:
+        colours: NDArray[Any] = tifffile.imread(io.BytesIO(raw))
+    except (ValueError, LookupError) as error:
+        if "imagecodecs" in str(error):
+            _refuse(path, "is a compressed TIFF of 16 bits per colour", "save it with ZIP or without compression")
+        raise
+    if colours.ndim == 3 and tags.get(_PLANES) == _ONE_AFTER_THE_OTHER:
+        colours = np.moveaxis(colours, 0, 2)
+    if colours.dtype != np.uint16 or colours.ndim != 3 or image.mode == "CMYK" or colours.shape[2] not in (2, 3, 4):
+        _refuse(path, f"has {image.mode} colours of {colours.dtype}", "convert it to grey or RGB of 8 or 16 bits")
+    return _upright(colours, tags.get(_ORIENTATION, 1))
+
+
+def _upright(pixels: NDArray[np.uint16], orientation: int) -> Pixels:
+    """Turn and mirror as a camera's note says: 1 to 8, by the standard for Exif."""
+    if orientation in (5, 6, 7, 8):
+        pixels = np.swapaxes(pixels, 0, 1)
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    return np.ascontiguousarray(pixels)
 
 
 def _tiff(pixels: Pixels) -> bytes:

@@ -17,6 +17,7 @@ from roadict.pictures.selfcoding import (
     refined,
     some_patches,
 )
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence, streams
 
 Plane = NDArray[np.float32]
@@ -47,6 +48,7 @@ def inpaint(
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> NDArray[Any]:
     """Fill in missing pixels.
 
@@ -68,6 +70,8 @@ def inpaint(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while the dictionary is learned.
 
     Returns
     -------
@@ -82,36 +86,38 @@ def inpaint(
     >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
     True
     """
-    array = ranges.checked("picture", _nan_as_zero(picture, mask), PATCH)
+    array = ranges.checked("picture", _hidden_as_zero(picture, mask), PATCH)
     checks.whole_number("n_components", n_components)
     checks.whole_number("max_iter", max_iter)
     checks.threads("n_jobs", n_jobs)
     missing = missing_pixels(array, mask)
-    parts = ranges.split(array)
-    low, high = ranges.bounds(array)
-    unit = high - low if array.dtype.kind == "f" else 1.0
+    unit = ranges.white(array)
+    parts = ranges.split(array, unit)
     planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
     report = progress or (lambda done, total, text: None)
     seed = seed_sequence(random_state)
     (rng,) = streams(seed, _KEY, 1)
-    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng), unit)
+    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng))
     if len(pool.values) >= 2:
         atoms = first_atoms(
             pool,
             n_components,
-            level=LEVEL * unit,
+            level=LEVEL,
             max_iter=max_iter,
             seed=seed,
             n_jobs=n_jobs,
             progress=progress,
+            callback=callback,
         )
         for sweep in range(SWEEPS):
-            atoms = refined(atoms, pool, LEVEL * unit, AT_MOST, n_jobs)
+            atoms = refined(atoms, pool, LEVEL, AT_MOST, n_jobs)
             report(sweep + 1, SWEEPS, "refining the dictionary")
-        planes = _filled(planes, missing, atoms, unit, rng, n_jobs, report)
+        planes = _filled(planes, missing, atoms, rng, n_jobs, report)
     colour = ranges.from_planes(planes)
-    alpha = None if parts.alpha is None else np.where(missing, np.float32(1), parts.alpha)
-    result = ranges.join(ranges.Parts(colour, alpha), array.dtype, (low, high))
+    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    if parts.alpha is not None:
+        # Alpha of 0 to 1 may come with colours of 0 to 255.
+        result[..., -1] = 1 if array.dtype.kind == "f" and array[..., -1].max() <= 1 else unit
     result[~missing] = array[~missing]
     return result
 
@@ -152,7 +158,6 @@ def _filled(
     planes: list[Plane],
     missing: Mask,
     atoms: Plane,
-    unit: float,
     rng: np.random.Generator,
     n_jobs: int | None,
     report: Progress,
@@ -173,28 +178,29 @@ def _filled(
         done += 1
         return np.where(missing, coded, plane)
 
-    planes = [code(plane, ~missing, LEVEL * unit, AT_MOST) for plane in planes]
+    planes = [code(plane, ~missing, LEVEL, AT_MOST) for plane in planes]
     for level in LEVELS:
-        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng), unit)
+        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng))
         for _ in range(2):
             if len(pool.values):
-                atoms = refined(atoms, pool, level * unit, AT_MOST_FILLED, n_jobs)
-        planes = [code(plane, None, level * unit, AT_MOST_FILLED) for plane in planes]
+                atoms = refined(atoms, pool, level, AT_MOST_FILLED, n_jobs)
+        planes = [code(plane, None, level, AT_MOST_FILLED) for plane in planes]
     return planes
 
 
-def _learnable(patches: Patches, unit: float) -> Patches:
+def _learnable(patches: Patches) -> Patches:
     """Patches with enough to see in them."""
-    enough = patches.energy() > (_FLAT * unit) ** 2
+    enough = patches.energy() > _FLAT**2
     if patches.observed is not None:
         enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
     return patches.chosen(np.flatnonzero(enough)[:POOL])
 
 
-def _nan_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
-    """A float picture may mark missing pixels by NaN as well; the mask still tells which they are."""
+def _hidden_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
+    """Missing pixels of floats may be NaN or a mark far off, which must not tell what white is."""
     array = np.asarray(picture)
-    if mask is None or array.dtype.kind != "f" or np.shape(mask) != array.shape[:2]:
+    transparent = array.ndim == 3 and array.shape[2] in (2, 4)
+    if array.dtype.kind != "f" or (np.shape(mask) != array.shape[:2] if mask is not None else not transparent):
         return array
-    hidden = (np.asarray(mask) != 0).reshape(*array.shape[:2], *(1,) * (array.ndim - 2))
-    return np.where(hidden & ~np.isfinite(array), 0, array).astype(array.dtype)
+    hidden = array[..., -1] == 0 if mask is None else np.asarray(mask) != 0
+    return np.where(hidden.reshape(*hidden.shape, *(1,) * (array.ndim - 2)), 0, array).astype(array.dtype)

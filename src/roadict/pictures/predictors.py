@@ -13,6 +13,7 @@ from roadict.coders.pick import encode
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.training import Samples, gather
+from roadict.road.solve import Callback
 from roadict.seeds import streams
 
 Plane = NDArray[np.float32]
@@ -114,7 +115,9 @@ def fit_predictor(
     axes: Plane | None,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
+    engine: str,
     progress: Progress | None,
+    callback: Callback | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
     approach = chosen["approach"]
@@ -148,10 +151,15 @@ def fit_predictor(
             n_components,
             method=chosen["method"],
             epsilon=EPSILON[approach] if chosen["epsilon"] is None else chosen["epsilon"],
+            rho=chosen["rho"],
+            # Of anchors only the directions count, and OMP is the cheaper coder.
+            lasso_share=chosen["alpha"] if chosen["coder"] == "lasso" and not anchored else None,
             max_iter=chosen["max_iter"],
             seed=seed,
             n_jobs=n_jobs,
+            engine=engine,
             progress=progress,
+            callback=callback,
         )
         return atoms.astype(np.float32)
 

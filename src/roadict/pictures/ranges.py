@@ -11,7 +11,7 @@ _KINDS = ("uint8", "uint16", "float32", "float64")
 
 
 class Parts(NamedTuple):
-    """A picture as numbers to compute with: integers are scaled to [0, 1], floats are as they came."""
+    """A picture as numbers to compute with: white is 1."""
 
     colour: Plane
     """Shape (height, width) or (height, width, 3)."""
@@ -37,39 +37,48 @@ def checked(name: str, picture: ArrayLike, smallest: int = 1) -> Anything:
     return array
 
 
-def peak(dtype: np.dtype[Any]) -> float:
-    """White: the largest integer, or 1 for floats."""
-    return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0
+def white(picture: Anything) -> float:
+    """What white is in the picture's units: the largest integer; of floats 1 or 255, or the largest where that is more.
+
+    Noise and filters go beyond white, which does not make it another one.
+
+    Examples
+    --------
+    >>> white(np.array([[7]], np.uint8)), white(np.array([[1.3]])), white(np.array([[200.0]])), white(np.array([[4e3]]))
+    (255.0, 1.0, 255.0, 4000.0)
+    """
+    if picture.dtype.kind == "u":
+        return float(np.iinfo(picture.dtype).max)
+    largest = max(-float(picture.min()), float(picture.max())) if picture.size else 1.0
+    return next((usual for usual in (1.0, 255.0) if largest <= 2 * usual), largest)
 
 
-def split(picture: Anything) -> Parts:
-    """Colour and alpha apart, as float32."""
-    unit = picture.astype(np.float32) / np.float32(peak(picture.dtype))
-    if unit.ndim == 2:
-        return Parts(unit, None)
-    channels = unit.shape[2]
-    colour = unit[..., 0] if channels == 2 else unit[..., :3]
-    return Parts(colour, unit[..., -1] if channels in (2, 4) else None)
+def split(picture: Anything, unit: float) -> Parts:
+    """Colour and alpha apart, as float32, of a picture in which white is ``unit``."""
+    floats = picture.astype(np.float32) if picture.dtype.kind == "u" else picture
+    parts = (floats / unit).astype(np.float32)
+    if parts.ndim == 2:
+        return Parts(parts, None)
+    channels = parts.shape[2]
+    colour = parts[..., 0] if channels == 2 else parts[..., :3]
+    return Parts(colour, parts[..., -1] if channels in (2, 4) else None)
 
 
 def bounds(picture: Anything) -> tuple[float, float]:
-    """Smallest and largest value a result may take: 0 to white, or wider where floats already are."""
+    """Smallest and largest value of parts of a result: 0 and 1, or wider where floats already are."""
     if picture.dtype.kind == "u" or picture.size == 0:
         return 0.0, 1.0
-    low, high = float(picture.min()), float(picture.max())
-    # Floats above 1 are on a scale of their own; the usual ones are those of 8 and 16 bits.
-    white = next((white for white in (1.0, 255.0, 65535.0) if high <= white), high)
-    return min(low, 0.0), white
+    unit = white(picture)
+    return min(float(picture.min()) / unit, 0.0), max(float(picture.max()) / unit, 1.0)
 
 
-def join(parts: Parts, dtype: np.dtype[Any], limits: tuple[float, float]) -> Anything:
+def join(parts: Parts, dtype: np.dtype[Any], unit: float, limits: tuple[float, float]) -> Anything:
     """Undo ``split``: clip, scale and round to the dtype that came."""
     layers = [parts.colour if parts.colour.ndim == 3 else parts.colour[..., None]]
     if parts.alpha is not None:
         layers.append(parts.alpha[..., None])
-    unit = np.clip(np.concatenate(layers, axis=2) if len(layers) > 1 else layers[0], *limits)
-    whole = np.rint(unit * np.float32(peak(dtype))) if dtype.kind == "u" else unit
-    result = whole.astype(dtype)
+    clipped = np.clip(np.concatenate(layers, axis=2) if len(layers) > 1 else layers[0], *limits)
+    result = np.rint(clipped * np.float32(unit)).astype(dtype) if dtype.kind == "u" else clipped.astype(dtype) * unit
     return result[..., 0] if result.shape[2] == 1 else result
 
 
@@ -96,7 +105,7 @@ def side_by_side(pictures: list[Anything], gap: int = 8) -> NDArray[np.uint8]:
     """Pictures of equal height next to each other, as 8-bit RGB, for people to compare."""
     shown = []
     for picture in pictures:
-        colour, _ = split(picture)
+        colour, _ = split(picture, white(picture))
         rgb = colour if colour.ndim == 3 else np.repeat(colour[..., None], 3, axis=2)
         shown.append(np.rint(np.clip(rgb, 0, 1) * 255).astype(np.uint8))
         shown.append(np.full((rgb.shape[0], gap, 3), 255, np.uint8))

@@ -12,6 +12,7 @@ from roadict.coders.pick import encode
 from roadict.pictures.dictionaries import Progress, learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
+from roadict.road.solve import Callback
 
 Mask = NDArray[np.bool_]
 BAND = 1 << 14
@@ -108,6 +109,7 @@ def first_atoms(
     seed: np.random.SeedSequence,
     n_jobs: int | None,
     progress: Progress | None,
+    callback: Callback | None,
 ) -> Plane:
     """Learn atoms by ROAD from the first of the patches, to an rms error of ``level`` over the observed pixels."""
     n_components = min(n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
@@ -128,6 +130,7 @@ def first_atoms(
         seed=seed,
         n_jobs=n_jobs,
         progress=progress,
+        callback=callback,
     )
     return atoms.astype(np.float32)
 

@@ -1,5 +1,6 @@
 """Super-resolution: enlarge a picture with detail learned from pairs of small and large patches."""
 
+import numbers
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,6 +17,8 @@ from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
+from roadict.road.engines.pick import ENGINES
+from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Plane = NDArray[np.float32]
@@ -53,12 +56,14 @@ class SuperResolution:
         In pixels of the large picture. None: three pixels of the small picture, and one.
     epsilon : float, default=None
         Bound on the relative error for ROAD. None: 0.3 for "anchored", whose atoms are directions only, else 0.05.
+    rho : float or "auto", default="auto"
+        Penalty of ROAD.
     max_iter : int, default=120
         Iterations of ROAD; two-stage methods take a sixth as many.
     max_samples : int, default=4000
         Samples that the dictionary is learned from. Codes and regressors are fitted to more.
     coder : {"lasso", "omp"}, default="lasso"
-        For "zeyde" and "yang".
+        For "zeyde" and "yang", where two-stage methods learn with it, too.
     alpha : float, default=0.03
         Weight of Σ|codes| for "lasso", relative to the root-mean-square norm of the training features.
     n_nonzero_coefs : int, default=3
@@ -68,6 +73,8 @@ class SuperResolution:
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
     n_jobs : int, default=None
         Threads. None: all cores.
+    engine : str, default="auto"
+        Of ROAD.
 
     Attributes
     ----------
@@ -95,6 +102,7 @@ class SuperResolution:
         patch_size: int | None = None,
         stride: int | None = None,
         epsilon: float | None = None,
+        rho: float | str = "auto",
         max_iter: int = 120,
         max_samples: int = 4000,
         coder: str = "lasso",
@@ -103,6 +111,7 @@ class SuperResolution:
         back_projection: int = 1,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
+        engine: str = "auto",
     ) -> None:
         self.scale = scale
         self.approach = approach
@@ -112,6 +121,7 @@ class SuperResolution:
         self.patch_size = patch_size
         self.stride = stride
         self.epsilon = epsilon
+        self.rho = rho
         self.max_iter = max_iter
         self.max_samples = max_samples
         self.coder = coder
@@ -120,13 +130,16 @@ class SuperResolution:
         self.back_projection = back_projection
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
 
     def parameters(self) -> dict[str, Any]:
-        """What the model was made with, but for ``random_state`` and ``n_jobs``, which do not tell what it is."""
-        left_out = ("random_state", "n_jobs")
+        """What the model was made with, but for what does not tell what it is: seed, threads and engine."""
+        left_out = ("random_state", "n_jobs", "engine")
         return {name: value for name, value in vars(self).items() if not name.endswith("_") and name not in left_out}
 
-    def fit(self, pictures: Sequence[ArrayLike], progress: Progress | None = None) -> Self:
+    def fit(
+        self, pictures: Sequence[ArrayLike], progress: Progress | None = None, callback: Callback | None = None
+    ) -> Self:
         """Learn from pictures, which are shrunken to know what is lost.
 
         Parameters
@@ -134,6 +147,8 @@ class SuperResolution:
         pictures : sequence of arrays of shape (height, width) or (height, width, channels)
         progress : callable, default=None
             Called with steps done, steps in all, and a text.
+        callback : callable, default=None
+            As for ``ROAD``, while the dictionary is learned.
 
         Returns
         -------
@@ -157,7 +172,9 @@ class SuperResolution:
             axes=self.axes_,
             seed=seed_sequence(self.random_state),
             n_jobs=self.n_jobs,
+            engine=self.engine,
             progress=progress,
+            callback=callback,
         )
         return self
 
@@ -178,15 +195,15 @@ class SuperResolution:
         """
         self._check_fitted()
         array = ranges.checked("picture", picture, -(-self._grid()[0] // self.scale))
-        limits = ranges.bounds(array)
+        unit, limits = ranges.white(array), ranges.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
         halo = _REACH + _BACK_PROJECTION_REACH * self.back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
-            parts = ranges.split(mirrored(array, tile))
+            parts = ranges.split(mirrored(array, tile), unit)
             big = ranges.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
-            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, limits)
+            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, unit, limits)
             if progress is not None:
                 progress(done + 1, len(work), "tiles")
         return result
@@ -217,8 +234,12 @@ class SuperResolution:
         """
         kind, parameters, arrays = model_io.read_model(path)
         if kind != KIND:
-            raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model, not one for super-resolution")
+            raise model_io.ModelFileError(
+                f"{os.fspath(path)} holds a {kind!r} model; pass one that SuperResolution.save wrote"
+            )
         try:
+            if not all(np.isfinite(values).all() for values in arrays.values()):
+                raise ValueError("NaN or infinite numbers")
             model = cls(**parameters)
             model.check()
             size = model._grid()[0]
@@ -272,8 +293,12 @@ class SuperResolution:
         return size, self.scale if self.stride is None else self.stride
 
     def _training_plane(self, index: int, picture: ArrayLike) -> Plane:
-        smallest = self._grid()[0] + self.scale - 1
-        return luma(ranges.split(ranges.checked(f"training picture {index + 1}", picture, smallest)).colour)
+        array = ranges.checked(f"training picture {index + 1}", picture, self.smallest_to_learn_from())
+        return luma(ranges.split(array, ranges.white(array)).colour)
+
+    def smallest_to_learn_from(self) -> int:
+        """Pixels that each side of a training picture must have."""
+        return self._grid()[0] + self.scale - 1
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictor_"):
@@ -285,7 +310,8 @@ class SuperResolution:
         checks.one_of("method", self.method, METHODS)
         checks.one_of("features", self.features, FEATURES)
         checks.one_of("coder", self.coder, [name for name in TAKES if name in ("lasso", "omp")])
-        if self.scale not in SCALES or isinstance(self.scale, bool):
+        scale: Any = self.scale
+        if not isinstance(scale, numbers.Integral) or scale not in SCALES:
             raise ValueError(f"scale={self.scale!r} must be 2, 3 or 4")
         for name in ("n_components", "max_iter", "max_samples", "n_nonzero_coefs"):
             checks.whole_number(name, getattr(self, name))
@@ -296,6 +322,9 @@ class SuperResolution:
         checks.real_number("alpha", self.alpha, zero=True)
         if self.epsilon is not None:
             checks.real_number("epsilon", self.epsilon, zero=True)
+        if self.rho != "auto":
+            checks.real_number("rho", self.rho)
+        checks.one_of("engine", self.engine, ENGINES)
         checks.threads("n_jobs", self.n_jobs)
         size, stride = self._grid()
         starts(size, size, stride)

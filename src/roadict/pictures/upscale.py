@@ -1,6 +1,7 @@
 """Trained models in the user's cache directory, so that training happens once."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict import __version__
+from roadict import __version__, checks
 from roadict.pictures.dictionaries import Progress
 from roadict.pictures.superresolution import SuperResolution
+from roadict.road.solve import Callback
 
 Picture = NDArray[Any]
 BUNDLED = (
@@ -43,14 +45,16 @@ def bundled_pictures() -> list[Picture]:
 
 
 def cache_folder() -> Path:
-    """Where this user's programs keep what they can make again."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "roadict"
+    """Where this user's programs keep what they can make again; raises OSError for a user without a home."""
+    named = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    base = Path(os.environ.get(named, ""))
+    if not base.is_absolute():  # the standard for XDG asks to ignore such a one
+        usual = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+        try:
+            base = Path.home() / usual
+        except RuntimeError as unknown:
+            raise FileNotFoundError(errno.ENOENT, "the user has no home folder") from unknown
+    return base / "roadict"
 
 
 def trained(
@@ -58,6 +62,7 @@ def trained(
     pictures: Sequence[Picture] | None = None,
     *,
     progress: Progress | None = None,
+    callback: Callback | None = None,
     told: Callable[[str], None] | None = None,
 ) -> SuperResolution:
     """Return the model trained on these pictures: from the cache, or else now, and kept there.
@@ -70,7 +75,7 @@ def trained(
         Not yet fitted; with an integer ``random_state``.
     pictures : sequence of arrays, default=None
         None: those inside scikit-image.
-    progress : callable, default=None
+    progress, callback : callable, default=None
         As for ``fit``.
     told : callable, default=None
         Called with a sentence on what is done.
@@ -81,19 +86,23 @@ def trained(
     """
     say = told or (lambda text: None)
     chosen = bundled_pictures() if pictures is None else list(pictures)
-    path = cache_folder() / f"upscale-x{model.scale}-{_key(model, chosen)}.npz"
+    name = f"upscale-x{model.scale}-{_key(model, chosen)}.npz"
     with contextlib.suppress(OSError, ValueError):  # missing, unreadable or damaged: trained anew
+        path = cache_folder() / name
         found = SuperResolution.load(path)
-        found.n_jobs = model.n_jobs
-        say(f"model from {path}")
-        return found
-    say(f"training on {len(chosen)} pictures, once")
-    model.fit(chosen, progress)
+        if found.parameters() == model.parameters():
+            found.n_jobs = model.n_jobs
+            say(f"model from {path}")
+            return found
+    say(f"training on {checks.plural(len(chosen), 'picture')}, once")
+    model.fit(chosen, progress, callback)
     try:
+        path = cache_folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)
         model.save(path)
     except OSError as failure:
-        say(f"the model could not be kept in {path.parent} ({failure.strerror})")
+        where = f" in {failure.filename}" if failure.filename else ""
+        say(f"the model could not be kept{where} ({failure.strerror})")
     else:
         say(f"model kept in {path}")
     return model
@@ -101,7 +110,8 @@ def trained(
 
 def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
     """A name for version, settings and training pictures."""
-    settings = json.dumps([__version__, model.parameters(), repr(model.random_state)], sort_keys=True)
+    chosen = [__version__, model.parameters(), repr(model.random_state)]
+    settings = json.dumps(chosen, sort_keys=True, default=lambda number: number.item())  # NumPy's own numbers
     digest = hashlib.sha256(settings.encode())
     for picture in pictures:
         digest.update(f"{picture.shape}{picture.dtype}".encode())
@@ -119,6 +129,7 @@ def upscale(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> Picture:
     """Enlarge a picture by 2, 3 or 4.
 
@@ -142,6 +153,8 @@ def upscale(
         Threads. None: all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while a model is trained.
 
     Returns
     -------
@@ -159,7 +172,7 @@ def upscale(
     if model is None:
         fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)
         fresh.check()
-        model = trained(fresh, progress=progress)
+        model = trained(fresh, progress=progress, callback=callback)
     elif model.scale != scale:
         raise ValueError(f"scale={scale!r}, but the model enlarges by {model.scale}; train or load another one")
     return model.predict(picture, progress)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.road.history import COLUMNS, History
 from roadict.road.solve import StopReason
+from roadict.tensors import plain
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -29,7 +30,7 @@ def kind_of(model: Any) -> str:
 def pack(model: Any) -> Arrays:
     """Collect the attributes of a fitted model; those that are None are left out."""
     names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, "stop_reason_", "rho_")
-    arrays = {name: np.asarray(getattr(model, name)) for name in names if getattr(model, name, None) is not None}
+    arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
     return arrays | {f"history_{name}": model.history_[name] for name in COLUMNS}

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import condensed, counts, largest, median, norm, total
 from roadict.linalg import unit_rows
 from roadict.road.polish import polish_codes
 
@@ -47,7 +49,9 @@ class ExactFit(NamedTuple):
     codes: Array
 
 
-def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | None) -> ExactFit | None:
+def find_exact_fit(
+    data: Array, dictionary: Array, codes: Array, n_jobs: int | None, comm: Comm = SERIAL
+) -> ExactFit | None:
     """Look for atoms near the given ones in which most samples are an exact combination of few.
 
     Few: fewer than the rank of the data. For atoms that are slightly off no sample is one, so that this happens to most
@@ -61,24 +65,27 @@ def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | N
     dictionary : array of shape (n_components, n_features)
     codes : array of shape (n_samples, n_components)
     n_jobs : int or None
+    comm : Comm
+        The ranks, each with its samples and their codes; the codes returned are those of its samples.
     """
     used = np.any(data != 0, axis=1)
     samples, norms = unit_rows(data[used])
     codes = codes[used] / norms[:, None]
     rounding = ROUNDING[data.itemsize]
-    rank = int(np.linalg.matrix_rank(samples, tol=rounding * len(samples) ** 0.5))
+    sizes = np.linalg.svd(condensed(comm, samples), compute_uv=False)
+    rank = int((sizes > rounding * sum(counts(comm, len(samples))) ** 0.5).sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for _ in range(UNMIXINGS):
-            atoms = _settle_atoms(samples, norms, dictionary, codes, rank, rounding, n_jobs)
+            atoms = _settle_atoms(samples, norms, dictionary, codes, rank, rounding, n_jobs, comm)
             if atoms is None:
                 return None
             codes = encode(samples, None, atoms, algorithm="basis-pursuit", n_jobs=n_jobs)
             codes[np.abs(codes) < rounding] = 0
             misfits = np.linalg.norm(samples - codes @ atoms, axis=1)
-            if misfits.max() > rank * rounding or not _is_sparse(codes, rank):
+            if largest(comm, misfits) > rank * rounding or not _is_sparse(codes, rank, comm):
                 return None
-            dictionary = unmixed(atoms, codes)
+            dictionary = unmixed(atoms, codes, comm)
             if dictionary is atoms:
                 exact = np.zeros((len(data), len(atoms)))
                 exact[used] = codes * norms[:, None]
@@ -87,40 +94,52 @@ def find_exact_fit(data: Array, dictionary: Array, codes: Array, n_jobs: int | N
     return None
 
 
-def _is_sparse(codes: Array, rank: int) -> bool:
+def _is_sparse(codes: Array, rank: int, comm: Comm) -> bool:
     """Whether most samples, and among those that use any one atom most of that use, get along with few atoms.
 
     And whether there are enough of them: a sample of few atoms is one equation for every atom that it does without,
     and a dictionary has rank - 1 degrees of freedom per atom to meet such equations by chance.
     """
-    counts = np.count_nonzero(codes, axis=1)
-    few = counts < rank
-    use = np.abs(codes).sum(axis=0)
-    everywhere = np.all(np.abs(codes[few]).sum(axis=0) >= EVERYWHERE * use)
-    equations = float((rank - counts[few]).sum())
+    atoms = np.count_nonzero(codes, axis=1)
+    few = atoms < rank
+    use, use_in_few = comm.sum(np.array([np.abs(codes).sum(axis=0), np.abs(codes[few]).sum(axis=0)]))
+    everywhere = np.all(use_in_few >= EVERYWHERE * use)
+    equations = total(comm, float((rank - atoms[few]).sum()))
     enough = equations >= OVERDETERMINED * codes.shape[1] * (rank - 1)
-    return bool(few.mean() >= MOSTLY and everywhere and enough)
+    return bool(_share(comm, few) >= MOSTLY and everywhere and enough)
+
+
+def _share(comm: Comm, chosen: NDArray[np.bool_]) -> float:
+    """Share of all samples that are chosen."""
+    return total(comm, float(chosen.sum())) / sum(counts(comm, len(chosen)))
 
 
 def _settle_atoms(
-    samples: Array, norms: Array, dictionary: Array, codes: Array, rank: int, rounding: float, n_jobs: int | None
+    samples: Array,
+    norms: Array,
+    dictionary: Array,
+    codes: Array,
+    rank: int,
+    rounding: float,
+    n_jobs: int | None,
+    comm: Comm,
 ) -> Array | None:
     """Rounds of three steps, until atoms no longer change; None where too few samples get clean supports.
 
     Lasso codes, with a weight as large as the clutter that wrong atoms cause; least squares on their supports; atoms
     by least squares from the samples that are thus well explained. As atoms settle, the clutter goes.
     """
-    misfit = float(np.linalg.norm(samples - codes @ dictionary)) / len(samples) ** 0.5
+    misfit = norm(comm, samples - codes @ dictionary) / sum(counts(comm, len(samples))) ** 0.5
     cut = min(max(misfit, LEAST_MISFIT), LARGEST_CUT)
     for _ in range(MAX_ROUNDS):
         codes = encode(samples, None, dictionary, algorithm="lasso", alpha=cut, start=codes, n_jobs=n_jobs)
         fitted = polish_codes(samples, None, dictionary, codes, negligible=cut / 3, n_jobs=n_jobs)
         clean = np.linalg.norm(samples - fitted @ dictionary, axis=1) < 3 * cut
         clean &= np.count_nonzero(fitted, axis=1) <= CLEAN_SUPPORT * rank
-        if clean.mean() < FEWEST_CLEAN:
+        if _share(comm, clean) < FEWEST_CLEAN:
             return None
         weights = norms[clean, None]
-        before, dictionary = dictionary, _fit_atoms(weights * samples[clean], weights * fitted[clean], dictionary)
+        before, dictionary = dictionary, _fit_atoms(weights * samples[clean], weights * fitted[clean], dictionary, comm)
         change = float(np.linalg.norm(dictionary - before)) / len(dictionary) ** 0.5
         if change < SETTLED:
             return dictionary
@@ -128,16 +147,16 @@ def _settle_atoms(
     return None
 
 
-def _fit_atoms(data: Array, codes: Array, dictionary: Array) -> Array:
+def _fit_atoms(data: Array, codes: Array, dictionary: Array, comm: Comm) -> Array:
     """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm."""
-    gram = codes.T @ codes
+    gram = comm.sum(codes.T @ codes)
     anchor = ANCHOR * float(np.trace(gram)) / len(gram)
     gram[np.diag_indices_from(gram)] += anchor
-    atoms, _ = unit_rows(np.linalg.solve(gram, codes.T @ data + anchor * dictionary))
+    atoms, _ = unit_rows(np.linalg.solve(gram, comm.sum(codes.T @ data) + anchor * dictionary))
     return atoms
 
 
-def unmixed(dictionary: Array, codes: Array) -> Array:
+def unmixed(dictionary: Array, codes: Array, comm: Comm = SERIAL) -> Array:
     """Add to every atom that is mixed with another what always comes along of that one; the same array if none is.
 
     Examples
@@ -148,18 +167,18 @@ def unmixed(dictionary: Array, codes: Array) -> Array:
            [0.   , 1.   ]])
     """
     used = codes != 0
-    counts = used.sum(axis=0)
-    together = used.T.astype(float) @ used
+    uses = comm.sum(used.sum(axis=0))
+    together = comm.sum(used.T.astype(float) @ used)
     np.fill_diagonal(together, 0)
     atoms = dictionary.copy()
     mixed: set[int] = set()
-    for k, j in np.argwhere(together > TOGETHER * np.maximum(counts, 1)[:, None]):
+    for k, j in np.argwhere(together > TOGETHER * np.maximum(uses, 1)[:, None]):
         if j in mixed:  # of a pair that is mixed both ways only one may change
             continue
         both = used[:, k] & used[:, j]
         ratios = codes[both, j] / codes[both, k]
-        ratio = np.median(ratios)
-        if np.sum(np.abs(ratios - ratio) <= SAME_RATIO * abs(ratio)) > ALIKE * counts[k]:
+        ratio = median(comm, ratios)
+        if total(comm, float(np.sum(np.abs(ratios - ratio) <= SAME_RATIO * abs(ratio)))) > ALIKE * uses[k]:
             atoms[k] += ratio * dictionary[j]
             mixed.add(k)
     return unit_rows(atoms)[0] if mixed else dictionary

@@ -5,6 +5,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import condensed, counts, norm
+
 Array = NDArray[np.floating]
 
 MARGIN = 1.1
@@ -12,10 +15,11 @@ MARGIN = 1.1
 IMPUTATIONS = 50
 
 
-def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components: int) -> float:
+def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components: int, comm: Comm = SERIAL) -> float:
     """Relative error of the best fit of rank ``n_components`` (Eckart-Young), 0 where the rank is no larger.
 
-    With missing entries the best fit is not known in closed form; an estimate from repeated imputation is given.
+    With missing entries the best fit is not known in closed form; an estimate from repeated imputation is given. Of
+    several ranks each has some of the rows.
 
     Examples
     --------
@@ -23,17 +27,18 @@ def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components
     >>> smallest_error(data, None, 1), smallest_error(data, None, 2)
     (0.6, 0.0)
     """
-    if n_components >= min(data.shape):
+    shape = (sum(counts(comm, len(data))), data.shape[1])
+    if n_components >= min(shape):
         return 0.0
     filled = data.astype(np.float64)
     if observed is not None:
         for _ in range(IMPUTATIONS):
-            left, sizes, right = np.linalg.svd(filled, full_matrices=False)
-            fit = (left[:, :n_components] * sizes[:n_components]) @ right[:n_components]
+            axes = np.linalg.svd(condensed(comm, filled), full_matrices=False)[2][:n_components]
+            fit = filled @ axes.T @ axes
             filled = np.where(observed, filled, fit)
-        return float(np.linalg.norm((filled - fit)[observed]) / np.linalg.norm(data))
-    sizes = np.linalg.svd(filled, compute_uv=False)
-    noise = sizes[0] * max(data.shape) * float(np.finfo(data.dtype).eps)
+        return norm(comm, (filled - fit)[observed]) / norm(comm, data)
+    sizes = np.linalg.svd(condensed(comm, filled), compute_uv=False)
+    noise = sizes[0] * max(shape) * float(np.finfo(data.dtype).eps)
     rest = sizes[n_components:][sizes[n_components:] > noise]
     return math.sqrt(float(np.sum(rest**2)) / float(np.sum(sizes**2)))
 

@@ -1,58 +1,39 @@
 """A whole fit: starts, runs, polish, and the best of them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.linalg import leading_signs
+from roadict.checkpoints import Found
+from roadict.distributed import SERIAL
+from roadict.gathering import first_of, total
+from roadict.keeper import Keeper
 from roadict.metrics import dictionary_error
-from roadict.progress import ProgressLine, duration
+from roadict.progress import ProgressLine
 from roadict.road.engines.pick import Engine, make_engine
 from roadict.road.exact import find_exact_fit
-from roadict.road.formulation import Problem
+from roadict.road.fit import Fit, error_slack, finish, summary, to_user
+from roadict.road.history import History
+from roadict.road.journal import Journal, finished_fits, resume
 from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
-from roadict.road.polish import merge_duplicates, polish_codes
-from roadict.road.solve import ERROR_SLACK, Callback, Outcome, solve
+from roadict.road.solve import Callback, Outcome, solve
 
 Array = NDArray[np.floating]
 Start = tuple[Array, Array]
 
-USUAL_TOL = 1e-4
-"""Tolerance that decides what the polish may drop where the user set none."""
-MOST_NEGLIGIBLE = 1e-2
-"""Largest share of a sample that the polish drops, however rough the run."""
 SAME_OBJECTIVE = 1e-3
 """Relative difference up to which two objectives count as the same."""
 SAME_ATOMS = 1e-3
 """Distance of two dictionaries up to which they count as the same."""
+LEAVES_A_GPU_IDLE = 2**22
+"""Numbers of a state array up to which the starts of a fit share the GPU."""
 LOOKS = (4e-3, 1e-3)
 """Residuals, on the way down, at which an exact fit is looked for."""
-WEIGHINGS = 30
-"""Weights tried for a fit that meets its bound."""
-POLISHES = 6
-"""Attempts at a polish, each dropping half as much as the one before."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What a fit gives, in the user's units: atoms of unit norm, polished codes, and how it went."""
-
-    outcome: Outcome
-    dictionary: Array
-    codes: Array
-    error: float
-    objective: float
-    exact: bool = False
-    """Whether nearly every sample is a combination of few atoms, to rounding; other starts are then not tried."""
-
-    @property
-    def minimised(self) -> float:
-        """What the run minimised, at its end: unlike the objective of polished codes it can be compared."""
-        return float(self.outcome.history["objective"][-1])
 
 
 def learn(
@@ -65,6 +46,7 @@ def learn(
     callback: Callback | None,
     verbose: int,
     n_jobs: int | None,
+    keeper: Keeper | None = None,
 ) -> Fit:
     """Run ROAD from one start after the other and keep the fit with the smallest objective within the bound.
 
@@ -77,67 +59,162 @@ def learn(
     plan : Plan
     starts : iterable of (dictionary, codes)
         In the engine's units.
-    engine, max_iter, tol, callback, verbose, n_jobs
+    engine : str
+        Of ``ENGINES``, not "auto".
+    max_iter, tol, callback, verbose, n_jobs
         As for ``ROAD``.
+    keeper : Keeper or None
+        Keeps the fit from time to time; it goes on from the checkpoint found, if there is one.
     """
-    fits: list[Fit] = []
-    for start, annealing in zip(starts, plan.runs, strict=True):
-        line = ProgressLine(every_iteration=verbose > 1) if verbose else None
+    settings = RunSettings(engine, max_iter, tol, n_jobs)
+    if engine == "cuda" and keeper is None and callback is None and _may_share(plan):
+        starts = list(starts)
+        if plan.problem.data.size * len(starts[0][0]) <= LEAVES_A_GPU_IDLE:
+            return _chosen(plan, tol, _fits_together(plan, starts, settings, verbose))
+    found = None if keeper is None else keeper.found
+    fits = [] if found is None else finished_fits(found)
+    for index, (start, annealing) in enumerate(zip(starts, plan.runs, strict=True)):
+        if found is not None and index < len(found.facts["fits"]):
+            continue
+        line = ProgressLine(every_iteration=verbose > 1) if verbose and plan.comm.rank == 0 else None
         callbacks = tuple(call for call in (line, callback) if call is not None)
-        with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-            problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
-            run = make_engine(engine, problem, *start, n_jobs)
-            settings = RunSettings(max_iter, tol, annealing, callbacks, n_jobs)
-            try:
-                fit = _run(plan, run, start, settings)
-            finally:
-                run.close()
-            del run  # frees the state before the next one is made
+        keep = None if keeper is None else Keep(keeper, fits, found)
+        fit = _fit(plan, start, annealing, settings, callbacks, keep)
+        found = None
         fits.append(fit)
         if line is not None:
             line.close(summary(fit))
-        if fit.exact or fit.outcome.stop_reason == "callback" or _agree(fits, plan, tol):
+        if _enough(fits, plan, tol):
             break
     return _ranked(fits, plan, tol)[0]
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What one run needs beside its engine."""
+    """What all runs of a fit have in common."""
 
+    engine: str
     max_iter: int
     tol: float
-    annealing: Annealing | None
-    callbacks: tuple[Callback, ...]
     n_jobs: int | None
 
 
-def _run(plan: Plan, run: Engine, start: Start, settings: RunSettings) -> Fit:
-    """Run to the tolerance, or to a rougher one at which an exact fit is in reach."""
+@dataclass(frozen=True)
+class Keep:
+    """Where a run is kept, the fits before it, and the checkpoint that it goes on from, if there is one."""
+
+    keeper: Keeper
+    fits: list[Fit]
+    found: Found | None
+
+
+def _fit(
+    plan: Plan,
+    start: Start,
+    annealing: Annealing | None,
+    settings: RunSettings,
+    callbacks: tuple[Callback, ...],
+    keep: Keep | None = None,
+) -> Fit:
+    """One run from one start."""
+    with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
+        problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+        run = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm)
+        journal = None if keep is None else Journal(keep.keeper, run, keep.fits)
+        try:
+            progress = (None, 0) if keep is None or keep.found is None else resume(keep.found, run)
+            return _run(plan, run, start, annealing, settings, callbacks, journal, progress)
+        finally:
+            run.close()
+
+
+def _may_share(plan: Plan) -> bool:
+    """Whether starts may go through their iterations at once.
+
+    Not where a run may end with an exact fit: the others are then not needed, and looking for it is the CPU's work.
+    """
+    from roadict.road.engines.together import PARTY
+
+    return len(plan.runs) > 1 and not plan.wants_exact_fit and plan.comm is SERIAL and PARTY.get() is None
+
+
+def _fits_together(plan: Plan, starts: Iterable[Start], settings: RunSettings, verbose: int) -> list[Fit]:
+    from roadict.road.engines.together import all_together
+
+    line = ProgressLine(every_iteration=verbose > 1) if verbose else None
+    tasks: list[Callable[[], Fit]] = []
+    for start, annealing in zip(starts, plan.runs, strict=True):
+        callbacks = (line,) if line is not None and not tasks else ()  # the first run tells of all
+        tasks.append(partial(_fit, plan, start, annealing, settings, callbacks))
+    fits = all_together(tasks)
+    if line is not None:
+        line.close(f"{summary(fits[0])}; {len(fits)} starts together")
+    return fits
+
+
+def _chosen(plan: Plan, tol: float, fits: list[Fit]) -> Fit:
+    """The fit that is chosen where starts are tried one after the other, and the last ones left out."""
+    tried = next((fits[:n] for n in range(1, len(fits)) if _enough(fits[:n], plan, tol)), fits)
+    return _ranked(tried, plan, tol)[0]
+
+
+def _enough(fits: list[Fit], plan: Plan, tol: float) -> bool:
+    """Whether the starts that are left need not be tried."""
+    return fits[-1].exact or fits[-1].outcome.stop_reason == "callback" or _agree(fits, plan, tol)
+
+
+def _run(
+    plan: Plan,
+    run: Engine,
+    start: Start,
+    annealing: Annealing | None,
+    settings: RunSettings,
+    callbacks: tuple[Callback, ...],
+    journal: Journal | None,
+    progress: tuple[History | None, int],
+) -> Fit:
+    """Run to the tolerance, or to a rougher one at which an exact fit is in reach.
+
+    ``progress`` is the history so far and the number of rougher tolerances already met.
+    """
     looks = [level for level in LOOKS if level > settings.tol > 0] if plan.wants_exact_fit else []
-    history = None
-    for level in [*looks, settings.tol]:
+    history, first = progress
+    for index, tol in enumerate([*looks, settings.tol][first:], start=first):
         outcome = solve(
             run,
             max_iter=settings.max_iter,
-            tol=level,
+            tol=tol,
             error_bound=plan.bound,
-            annealing=settings.annealing,
+            annealing=annealing,
             unit=plan.unit,
-            callbacks=settings.callbacks,
+            callbacks=callbacks,
             before=history,
+            watch=None if journal is None else replace(journal, level=index),
+            comm=plan.comm,
         )
         if outcome.stop_reason == "non-finite":
-            return _finish(plan, outcome, *start, settings)
+            return finish(plan, outcome, *start, settings.tol, settings.n_jobs)
+        atoms = first_of(plan.comm, run.dictionary())  # ranks on unlike machines may differ in the last bit
         if plan.wants_exact_fit and outcome.stop_reason == "converged":
-            atoms, codes = run.dictionary().astype(np.float64), run.codes().astype(np.float64)
-            found = find_exact_fit(plan.problem.data, atoms, codes, settings.n_jobs)
-            if found is not None and np.abs(found.codes).sum() <= (1 + SAME_OBJECTIVE) * np.abs(codes).sum():
-                return _to_user(plan, outcome, found.dictionary, found.codes, exact=True)
+            fit = _exact_fit(plan, outcome, atoms, run.codes(), settings.n_jobs)
+            if fit is not None:
+                return fit
         if outcome.stop_reason != "converged":
             break
         history = outcome.history
-    return _finish(plan, outcome, run.dictionary(), run.codes(), settings)
+    return finish(plan, outcome, atoms, run.codes(), settings.tol, settings.n_jobs)
+
+
+def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, n_jobs: int | None) -> Fit | None:
+    """Return an exact fit near these atoms and codes, whose objective is no larger, if there is one."""
+    atoms, codes = atoms.astype(np.float64), codes.astype(np.float64)
+    found = find_exact_fit(plan.problem.data, atoms, codes, n_jobs, plan.comm)
+    if found is None:
+        return None
+    sizes = [total(plan.comm, float(np.abs(each).sum())) for each in (found.codes, codes)]
+    if sizes[0] > (1 + SAME_OBJECTIVE) * sizes[1]:
+        return None
+    return to_user(plan, outcome, found.dictionary, found.codes, exact=True)
 
 
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
@@ -160,98 +237,4 @@ def _agree(fits: list[Fit], plan: Plan, tol: float) -> bool:
         other.minimised <= (1 + SAME_OBJECTIVE) * best.minimised
         and dictionary_error(other.dictionary, best.dictionary) < SAME_ATOMS
         for other in others
-    )
-
-
-def error_slack(tol: float) -> float:
-    """Relative data error above the bound that a fit may have."""
-    return ERROR_SLACK * (tol or USUAL_TOL)
-
-
-def _finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, settings: RunSettings) -> Fit:
-    merged = merge_duplicates(dictionary, raw)
-    return _to_user(plan, outcome, dictionary, _polish(plan, dictionary, merged, settings.tol, settings.n_jobs))
-
-
-def _to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
-    """Measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
-    error = relative_error(plan.problem.data, plan.problem.observed, codes, dictionary)
-    misfit = error * float(np.linalg.norm(plan.problem.data))
-    objective = float(np.abs(codes).sum(dtype=np.float64)) + plan.problem.formulation.misfit_cost(misfit)
-    signs, dtype = leading_signs(dictionary), plan.problem.data.dtype
-    return Fit(
-        outcome,
-        (dictionary * signs[:, None]).astype(dtype),
-        (codes * signs * plan.unit).astype(dtype),
-        error,
-        objective * plan.unit,
-        exact,
-    )
-
-
-def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
-    """Polished codes: what is dropped is about what the bound leaves, as long as it is met."""
-    if plan.bound:
-        return _meet_bound(plan.problem, plan.bound, dictionary, raw, n_jobs)
-    data, observed = plan.problem.data, plan.problem.observed
-    raw_error = relative_error(data, observed, raw, dictionary)
-    allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
-    negligible = min(max(error_slack(tol), raw_error) / 2, MOST_NEGLIGIBLE)
-    for _ in range(POLISHES):
-        codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
-        if relative_error(data, observed, codes, dictionary) <= allowed:
-            return codes
-        negligible /= 2
-    return raw
-
-
-def _meet_bound(problem: Problem, bound: float, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
-    """Codes for which the error just meets its bound: those of the Lasso, for the supports and signs of the raw ones.
-
-    One weight serves all samples, as it does where Σ|codes| is smallest under one bound for all. Codes that change
-    their sign are dropped. Raw codes stay where they meet the bound with a smaller sum, or where even least squares
-    does not meet it.
-    """
-    data, observed = problem.data, problem.observed
-
-    def polished(weight: float) -> tuple[Array, bool]:
-        codes = polish_codes(data, observed, dictionary, raw, alpha=weight, negligible=0.0, n_jobs=n_jobs)
-        return codes, relative_error(data, observed, codes, dictionary) <= bound
-
-    low, high = 0.0, math.inf
-    best, met = polished(0.0)
-    if not met:
-        return raw
-    residual = data - raw @ dictionary
-    correlations = np.abs((residual if observed is None else residual * observed) @ dictionary.T)[raw != 0]
-    weight = float(np.median(correlations)) if correlations.size else 0.0
-    for _ in range(WEIGHINGS):
-        if not low < weight < high:
-            break
-        codes, met = polished(weight)
-        if met:
-            low, best = weight, codes
-        else:
-            high = weight
-        weight = 2 * low if math.isinf(high) else (low + high) / 2
-    smaller = float(np.abs(raw).sum()) < float(np.abs(best).sum())
-    return raw if smaller and relative_error(data, observed, raw, dictionary) <= bound else best
-
-
-def relative_error(data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array) -> float:
-    """``‖data - codes @ dictionary‖_F / ‖data‖_F`` over the observed entries (of zero data: the residual's norm)."""
-    largest = float(np.abs(data).max()) or 1.0  # squares must neither vanish nor overflow
-    residual = data / largest - (codes / largest) @ dictionary.astype(np.float64)
-    if observed is not None:
-        residual = residual * observed
-    size = float(np.linalg.norm(data / largest))
-    return float(np.linalg.norm(residual)) / size if size > 0 else float(np.linalg.norm(residual))
-
-
-def summary(fit: Fit) -> str:
-    """Say how a fit ended, in one line."""
-    history = fit.outcome.history
-    return (
-        f"{fit.outcome.stop_reason} after {len(history['objective'])} iterations, {duration(history['seconds'][-1])}: "
-        f"objective {fit.objective:.6g}, data error {fit.error:.1e}"
     )

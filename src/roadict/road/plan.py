@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict import checks
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import counts, largest, norm, total
 from roadict.linalg import of_order_one
 from roadict.road import formulation as forms
 from roadict.road import penalty
@@ -46,6 +48,10 @@ class Plan:
         Root-mean-square norm of the samples in the user's units.
     warning : str or None
         What the user should know of the penalties.
+    comm : Comm
+        The ranks, each of which has some of the samples.
+    n_samples : int
+        Of all ranks.
     """
 
     problem: Problem
@@ -56,6 +62,8 @@ class Plan:
     alpha: float
     norm: float
     warning: str | None
+    comm: Comm
+    n_samples: int
 
     @property
     def wants_exact_fit(self) -> bool:
@@ -76,60 +84,66 @@ def make_plan(
     n_init: int | None,
     max_iter: int,
     anneal: bool,
+    comm: Comm = SERIAL,
 ) -> Plan:
     """Resolve the parameters of ``ROAD`` of the same names; raises ValueError where they cannot be met.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        Not all zero; unobserved entries hold zero.
+        This rank's. Not all zero, unless other ranks have some; unobserved entries hold zero.
     observed : bool array like data, or None
     n_components : int
     anneal : bool
         Whether an automatic ρ may change along the run, which forgets the start.
+    comm : Comm
+        All ranks make the same plan, each for its samples.
     """
-    checks.moderate(data)
-    data, unit = of_order_one(data)
-    norm = sample_norm(data, observed)
+    top = largest(comm, data)
+    checks.moderate(top, data.dtype)
+    data, unit = of_order_one(data, top)
+    size, n_samples = sample_norm(data, observed, comm), sum(counts(comm, len(data)))
     bound, weight, doubt = None, 0.0, None
     if formulation == "constrained":
-        bound, doubt = _relative_bound(data, observed, n_components, epsilon)
-        form = forms.constrained(bound * float(np.linalg.norm(data)))
+        bound, doubt = _relative_bound(data, observed, n_components, epsilon, comm)
+        form = forms.constrained(bound * norm(comm, data))
     elif formulation == "lasso":
-        weight = penalty.auto_alpha(norm) if alpha is None else checks.real_number("alpha", alpha) / unit
+        weight = penalty.auto_alpha(size) if alpha is None else checks.real_number("alpha", alpha) / unit
         form = forms.lasso(1 / weight)
     else:
         if observed is not None:
             raise ValueError('formulation="inexact" takes no missing values; use "constrained" or "lasso"')
-        form = forms.inexact(penalty.auto_betas(norm) if beta is None else _scaled("beta", beta, unit))
+        form = forms.inexact(penalty.auto_betas(size) if beta is None else _scaled("beta", beta, unit))
     ratio = n_components / data.shape[1]
-    rhos, warning = _penalties(form, rho, penalty.auto_rho(norm, ratio, bound or 0.0), norm, unit)
+    rhos, warning = _penalties(form, rho, penalty.auto_rho(size, ratio, bound or 0.0), size, unit)
     problem = Problem(data, observed, form, rhos)
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
-    agreeing = PAIR + (len(data) < FEW_SAMPLES * n_components)
+    agreeing = PAIR + (n_samples < FEW_SAMPLES * n_components)
     if isinstance(rho, str) and form.exact_consensus and anneal:
         exact = bound == 0 and observed is None
         scarce = agreeing > PAIR
         runs = penalty.annealings(rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=max_iter)
-    return Plan(problem, runs, agreeing, unit, bound, weight, norm * unit, warning or doubt)
+    return Plan(problem, runs, agreeing, unit, bound, weight, size * unit, warning or doubt, comm, n_samples)
 
 
-def sample_norm(data: Array, observed: Mask) -> float:
+def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL) -> float:
     """Root-mean-square norm of the samples that are not zero, as if every entry had been observed."""
     used = data.any(axis=1)
-    share = 1.0 if observed is None else float(observed[used].mean())
-    return float(np.linalg.norm(data.astype(np.float64))) / math.sqrt(share * float(used.sum()))
+    seen = used.sum() * data.shape[1] if observed is None else observed[used].sum()
+    return norm(comm, data.astype(np.float64)) / math.sqrt(total(comm, float(seen)) / data.shape[1])
 
 
-def _relative_bound(data: Array, observed: Mask, n_components: int, epsilon: float | str) -> tuple[float, str | None]:
+def _relative_bound(
+    data: Array, observed: Mask, n_components: int, epsilon: float | str, comm: Comm
+) -> tuple[float, str | None]:
     """The bound, and a warning where missing entries leave it in doubt whether it can be met."""
     if isinstance(epsilon, str):
         checks.one_of("epsilon", epsilon, ("auto",), "a number")
-        return auto_epsilon(smallest_error(data, observed, n_components)), None
+        return auto_epsilon(smallest_error(data, observed, n_components, comm)), None
     bound = checks.real_number("epsilon", epsilon, zero=True)
     if bound >= 1:
         raise ValueError(f"epsilon={bound:g} must be below 1: codes that are all zero already reach 1")
-    floor = smallest_error(data, observed, n_components)
+    floor = smallest_error(data, observed, n_components, comm)
     if bound >= floor:
         return bound, None
     remedy = 'pass epsilon="auto", a larger number or more components'

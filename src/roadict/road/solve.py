@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import largest_of_each
 from roadict.road.formulation import Measures, Triple
 from roadict.road.history import COLUMNS, History
 from roadict.road.penalty import Annealing
@@ -32,6 +34,16 @@ class Run(Protocol):
 
     def codes(self) -> Array:
         """Return the codes, shape (n_samples, n_components)."""
+
+
+@runtime_checkable
+class Bursting(Protocol):
+    """A run that can carry out several iterations before anybody looks."""
+
+    burst: int
+
+    def steps(self, count: int) -> list[Measures]:
+        """Carry out ``count`` ≤ ``burst`` iterations."""
 
 
 class Snapshot:
@@ -83,6 +95,17 @@ def _read_only(array: Array) -> Array:
 
 
 Callback = Callable[[Snapshot], Any]
+Columns = dict[str, list[float]]
+
+
+class Watch(Protocol):
+    """What is asked between two iterations whether the run should be kept."""
+
+    def wants(self) -> tuple[int, int]:
+        """Whether it is time to keep the run; and, if it should end, the number of the signal that says so, else 0."""
+
+    def keep(self, columns: Columns, stop: int) -> None:
+        """Keep the run, whose history is in ``columns``; raises where it should end."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +126,8 @@ def solve(
     unit: float = 1.0,
     callbacks: tuple[Callback, ...] = (),
     before: History | None = None,
+    watch: Watch | None = None,
+    comm: Comm = SERIAL,
 ) -> Outcome:
     """Iterate until both residuals and the data error are small, or something else ends the run.
 
@@ -123,33 +148,53 @@ def solve(
         Each sees a Snapshot after every iteration; one that returns True (of Python or NumPy) ends the run.
     before : History or None
         Of the run so far, if this continues one.
+    watch : Watch or None
+        Keeps the run from time to time, where it goes on.
+    comm : Comm
+        The ranks. What one of them is told by a callback or a signal, all do.
     """
-    columns: dict[str, list[float]] = {name: [] if before is None else before[name].tolist() for name in COLUMNS}
+    columns: Columns = {name: [] if before is None else before[name].tolist() for name in COLUMNS}
     done = len(columns["seconds"])
     started = time.perf_counter() - (columns["seconds"][-1] if done else 0.0)
     reason: StopReason = "max_iter"
-    for iteration in range(done + 1, max_iter + 1):
+    (listening,) = largest_of_each(comm, int(bool(callbacks) or watch is not None))
+    unwatched = annealing is None and not listening
+    while (iteration := len(columns["rho"]) + 1) <= max_iter:
         rho = engine.rhos[0]
         following = rho if annealing is None else annealing(iteration, rho, columns["primal"], columns["dual"])
-        measures = engine.step(None if following == rho else following)
-        row = vars(measures) | {
-            "objective": measures.objective * unit,
-            "rho": rho / unit,
-            "seconds": time.perf_counter() - started,
-        }
-        for name in COLUMNS:
-            columns[name].append(row[name])
-        if not measures.finite:
-            reason = "non-finite"
-            break
+        if unwatched and isinstance(engine, Bursting):
+            several = engine.steps(min(engine.burst, max_iter + 1 - iteration))
+        else:
+            several = [engine.step(None if following == rho else following)]
+        for measures in several:
+            row = vars(measures) | {
+                "objective": measures.objective * unit,
+                "rho": rho / unit,
+                "seconds": time.perf_counter() - started,
+            }
+            for name in COLUMNS:
+                columns[name].append(row[name])
+            if not measures.finite:
+                return Outcome(History(columns), "non-finite")
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
-        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
+        ended, due, stop = _votes(answers, watch)
+        if listening:
+            ended, due, stop = largest_of_each(comm, ended, due, stop)
+        if ended:
             reason = "callback"
             break
         if tol > 0 and has_converged(measures, tol, error_bound):
             reason = "converged"
             break
+        if watch is not None and (due or stop):
+            watch.keep(columns, stop)
     return Outcome(History(columns), reason)
+
+
+def _votes(answers: list[Any], watch: Watch | None) -> tuple[int, int, int]:
+    """Whether a callback ends the run, whether it is to be kept, and the number of a signal that ends it, or 0."""
+    ended = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+    return int(ended), *((0, 0) if watch is None else watch.wants())
 
 
 def has_converged(measures: Measures, tol: float, error_bound: float | None) -> bool:

@@ -3,19 +3,28 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import counts, gathered, picked
 from roadict.linalg import unit_rows
 
 Array = NDArray[np.floating]
 
 SAME_DIRECTION = 0.999
 """Cosine from which two samples have the same direction."""
+BATCH = 256
+"""Samples looked at in one go."""
 RIDGE = 0.1
 """Ridge of the starting codes. Plain least squares on nearly dependent atoms gives codes hundreds of times too
 large, from which no run recovers."""
 
 
 def starting_point(
-    data: Array, n_components: int, dictionary: Array | None, codes: Array | None, rng: np.random.Generator
+    data: Array,
+    n_components: int,
+    dictionary: Array | None,
+    codes: Array | None,
+    rng: np.random.Generator,
+    comm: Comm = SERIAL,
 ) -> tuple[Array, Array]:
     """Complete what the user gave of a start.
 
@@ -29,6 +38,9 @@ def starting_point(
     codes : array of shape (n_samples, n_components), or None
         None: least squares with a slight ridge.
     rng : Generator
+        In the same state on every rank.
+    comm : Comm
+        The ranks, each with its samples and their codes; the dictionary is the same on all.
 
     Returns
     -------
@@ -36,9 +48,9 @@ def starting_point(
     codes : array of shape (n_samples, n_components)
     """
     if dictionary is None:
-        dictionary = draw_samples(data, n_components, rng)
+        dictionary = draw_samples(data, n_components, rng, comm)
         if codes is not None:
-            fitted = ridge_regression(codes, data)
+            fitted = ridge_regression(codes, data, comm)
             used = np.linalg.norm(fitted, axis=1) > 0
             dictionary[used] = fitted[used]
     dictionary, lengths = unit_rows(dictionary)
@@ -46,30 +58,35 @@ def starting_point(
     return dictionary.astype(data.dtype), codes.astype(data.dtype)
 
 
-def draw_samples(data: Array, n_components: int, rng: np.random.Generator) -> Array:
+def draw_samples(data: Array, n_components: int, rng: np.random.Generator, comm: Comm = SERIAL) -> Array:
     """Draw samples of different directions; Gaussian directions where there are too few.
 
     Two equal atoms would stay equal for the whole run.
     """
-    usable = np.flatnonzero(np.any(data != 0, axis=1))
+    first = sum(counts(comm, len(data))[: comm.rank])
+    order = rng.permutation(np.flatnonzero(gathered(comm, np.any(data != 0, axis=1))))
     atoms = np.empty((n_components, data.shape[1]))
     count = 0
-    for sample in unit_rows(data[rng.permutation(usable)])[0]:
+    for start in range(0, len(order), BATCH):
+        for sample in unit_rows(picked(comm, data, first, order[start : start + BATCH]))[0]:
+            if count < n_components and np.all(np.abs(atoms[:count] @ sample) < SAME_DIRECTION):
+                atoms[count] = sample
+                count += 1
         if count == n_components:
             break
-        if np.all(np.abs(atoms[:count] @ sample) < SAME_DIRECTION):
-            atoms[count] = sample
-            count += 1
     atoms[count:] = unit_rows(rng.standard_normal((n_components - count, data.shape[1])))[0]
     return atoms
 
 
-def ridge_regression(inputs: Array, targets: Array) -> Array:
-    """Minimise ``‖inputs @ w - targets‖² + RIDGE · s ‖w‖²``, s the mean squared norm of the columns of inputs."""
-    gram = inputs.T.astype(np.float64) @ inputs
+def ridge_regression(inputs: Array, targets: Array, comm: Comm = SERIAL) -> Array:
+    """Minimise ``‖inputs @ w - targets‖² + RIDGE · s ‖w‖²``, s the mean squared norm of the columns of inputs.
+
+    Of several ranks each has some of the rows.
+    """
+    gram = comm.sum(inputs.T.astype(np.float64) @ inputs)
     mean = float(np.trace(gram)) / len(gram)
     if mean == 0:
         return np.zeros((inputs.shape[1], targets.shape[1]))
     gram[np.diag_indices_from(gram)] += RIDGE * mean
-    solution: Array = np.linalg.solve(gram, inputs.T.astype(np.float64) @ targets)
+    solution: Array = np.linalg.solve(gram, comm.sum(inputs.T.astype(np.float64) @ targets))
     return solution

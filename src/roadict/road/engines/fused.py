@@ -12,10 +12,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import norm
 from roadict.parallel import Workers
 from roadict.road.engines import lanes, passes
+from roadict.road.engines.measuring import MISFIT, N_SUMS, measures_of
 from roadict.road.engines.vectors import width_of
 from roadict.road.formulation import Measures, Problem
+from roadict.road.state import RunState
 
 Array = NDArray[np.floating]
 
@@ -36,6 +40,8 @@ def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
     >>> chunk_bounds(100, 8)
     [(0, 48), (48, 80), (80, 100)]
     """
+    if n_samples == 0:
+        return []
     blocks = -(-n_samples // passes.BLOCK)
     n_chunks = min(blocks, max(1, min(MAX_CHUNKS, n_samples // (4 * n_features))))
     edges = [min(-(-blocks * i // n_chunks) * passes.BLOCK, n_samples) for i in range(n_chunks + 1)]
@@ -45,11 +51,14 @@ def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
 class FusedEngine:
     """State and step of the fused recurrence."""
 
-    def __init__(self, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None = None, comm: Comm = SERIAL
+    ) -> None:
         dtype = problem.data.dtype
         n_samples, n_features = problem.data.shape
         self.problem = problem
         self.rhos = problem.rhos
+        self._comm = comm
         self.n_atoms = len(dictionary)
         self.width = width_of(dtype)
         n_bundles = -(-self.n_atoms // self.width)
@@ -64,8 +73,10 @@ class FusedEngine:
         self._chunks = chunk_bounds(n_samples, n_features)
         size = lanes.padded(n_features)
         self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.width), dtype)
-        self._sums = np.zeros((len(self._chunks), passes.N_SUMS))
-        n_groups = max(1, min(n_bundles, self._grams[0].size // SMALLEST_TASK))
+        self._sums = np.zeros((len(self._chunks), N_SUMS))
+        # Lower halves of the Gram matrices, summed over all chunks and ranks, and the sums: one array, one exchange.
+        self._totals = np.zeros(n_bundles * size * (size + 1) // 2 * self.width + N_SUMS)
+        n_groups = max(1, min(n_bundles, n_bundles * size * size * self.width // SMALLEST_TASK))
         self._bundle_groups = np.array_split(np.arange(n_bundles), n_groups)
         self._started = False
 
@@ -79,7 +90,7 @@ class FusedEngine:
             self._misfit = np.where(problem.observed, 0, rebuilt - problem.data).astype(dtype)
         self._observed = np.empty((0, 0), bool) if problem.observed is None else problem.observed
         self._misfit_norm = 0.0
-        self._data_norm = float(np.linalg.norm(problem.data))
+        self._data_norm = norm(comm, problem.data)
         if problem.formulation.exact_consensus:
             self._level, self._shift = np.zeros_like(problem.data), np.zeros_like(problem.data)  # E and F
             self._mean = rebuilt  # Σ_k (A + B)/2
@@ -111,7 +122,7 @@ class FusedEngine:
         share = self._misfit_share()
         task = self._exact_pass if self.problem.formulation.exact_consensus else self._inexact_pass
         self._workers.run(partial(task, share=share, factor=factor), len(self._chunks))
-        measures = self._measure(share)
+        measures = self._measure(share, self._summed())
         if following is not None:
             self._change_rho(following)
         return measures
@@ -139,11 +150,28 @@ class FusedEngine:
         """Rank-one step of one bundle (eq. X2-solution): B̂ᵀB̂'s top eigenvector is the nearest matrix's atom."""
         n_real = min(self.width, self.n_atoms - bundle * self.width)
         total = np.empty(self._grams.shape[2:], np.float64)
-        passes.sum_bundle(self._grams, bundle, total)
+        passes.unpack_gram(self._halves()[bundle], total)
         total[:, :, n_real:] = 0  # padding: its D is zero, but F was added to it
         atoms = self._atoms[bundle].astype(np.float64)
         lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
         self._atoms[bundle] = atoms
+
+    def _halves(self) -> Array:
+        """Lower halves of the summed Gram matrices, a view of shape (n_bundles, ., width)."""
+        return self._totals[:-N_SUMS].reshape(self._grams.shape[1], -1, self.width)
+
+    def _summed(self) -> Array:
+        """Sum Gram matrices and norms over chunks, then over ranks; returns the norms."""
+        halves = self._halves()
+
+        def sum_group(group: int) -> None:
+            for bundle in self._bundle_groups[group]:
+                passes.sum_grams(self._grams, bundle, halves[bundle])
+
+        self._workers.run(sum_group, len(self._bundle_groups))
+        self._totals[-N_SUMS:] = self._sums.sum(axis=0)
+        self._totals = self._comm.sum(self._totals)
+        return self._totals[-N_SUMS:]
 
     def _panel(self) -> Array:
         _, n_bundles, size, _, width = self._grams.shape
@@ -167,22 +195,15 @@ class FusedEngine:
             self._thresholds, self._coefficients, self._panel(), self._grams[chunk], self._sums[chunk],
         )  # fmt: skip
 
-    def _measure(self, share: float) -> Measures:
-        sums = self._sums.sum(axis=0)
-        before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[passes.MISFIT])
-        # Y - ΣC - S3 is the change of U3 = -(1 - t)H; written so that nothing cancels when H settles.
-        keep, drift = 1 - self._misfit_share(), float(sums[passes.DRIFT])
-        change = (1 - share) - keep
-        shrunk = before**2 - self._misfit_norm**2
-        data_gap = keep**2 * drift + keep * change * (shrunk + drift) + (change * before) ** 2
-        slack = self._misfit_share() * self._misfit_norm
-        return Measures.relative(
-            objective=float(sums[passes.OBJECTIVE]) + self.problem.formulation.misfit_cost(slack),
-            primal=math.sqrt(max(sums[passes.GAP] + data_gap, 0.0)),
-            dual=math.sqrt(max(sums[passes.MOVED], 0.0)),
-            error=math.sqrt(sums[passes.ERROR]),
-            consensus=math.sqrt(max(sums[passes.SIZE], 0.0)),
-            data=self._data_norm,
+    def _measure(self, share: float, sums: Array) -> Measures:
+        before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[MISFIT])
+        return measures_of(
+            sums,
+            self.problem.formulation,
+            share=share,
+            kept=self._misfit_share(),
+            norm_before=before,
+            data_norm=self._data_norm,
         )
 
     def dictionary(self) -> Array:
@@ -193,6 +214,23 @@ class FusedEngine:
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
         return self._codes[:, : self.n_atoms].copy()
+
+    def state(self) -> RunState:
+        """Views of the arrays that an iteration reads; what the next rank-one step needs is summed already."""
+        local = {"state": self._state, "misfit": self._misfit, "codes": self._codes}
+        if self.problem.formulation.exact_consensus:
+            local |= {"level": self._level, "shift": self._shift, "mean": self._mean}
+        numbers = np.array([*self.rhos, self._misfit_norm, self._started])
+        return RunState(local, {"atoms": self._atoms, "totals": self._totals, "numbers": numbers})
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        for name, array in self.state().local.items():
+            array[start : start + len(state.local[name])] = state.local[name]
+        self._atoms[:], self._totals = state.shared["atoms"], state.shared["totals"].copy()
+        first, second, third, self._misfit_norm, started = (float(number) for number in state.shared["numbers"])
+        self.rhos, self._started = (first, second, third), bool(started)
+        self._thresholds[: self.n_atoms] = 1 / first
 
     def close(self) -> None:
         """End the threads."""

@@ -13,14 +13,11 @@ import numpy as np
 
 from roadict.parallel import kernel
 from roadict.road.engines.lanes import LINE_BYTES, add_gram, mirror, n_tiles
+from roadict.road.engines.measuring import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.road.engines.vectors import load, splat, store, total
 
 BLOCK = 16
 """Samples whose panels are gathered before their products are added to the Gram matrices."""
-
-# Sums over the samples of a chunk, by position in ``sums``.
-OBJECTIVE, GAP, MOVED, SIZE, ERROR, MISFIT, DRIFT = range(7)
-N_SUMS = 7
 
 
 @kernel
@@ -305,13 +302,27 @@ def inexact_chunk(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_bundle(grams, bundle, summed):  # type: ignore[no-untyped-def]
-    """Sum the chunks' Gram matrices of one bundle, in the order of the chunks, and complete their upper halves."""
+def sum_grams(grams, bundle, packed):  # type: ignore[no-untyped-def]
+    """Sum the chunks' Gram matrices of one bundle, in the order of the chunks: the lower halves, row after row."""
     n_chunks, size, width = grams.shape[0], grams.shape[2], grams.shape[4]
-    summed[:] = 0
+    packed[:] = 0
     for c in range(n_chunks):
+        at = 0
         for i in range(size):
             for j in range(i + 1):
                 for w in range(width):
-                    summed[i, j, w] += grams[c, bundle, i, j, w]
-    mirror(summed)
+                    packed[at, w] += grams[c, bundle, i, j, w]
+                at += 1
+
+
+@kernel
+def unpack_gram(packed, gram):  # type: ignore[no-untyped-def]
+    """Spread the lower halves of one bundle's Gram matrices over whole matrices."""
+    size, _, width = gram.shape
+    at = 0
+    for i in range(size):
+        for j in range(i + 1):
+            for w in range(width):
+                gram[i, j, w] = packed[at, w]
+            at += 1
+    mirror(gram)

@@ -1,21 +1,31 @@
 """What an engine is, and engines by name."""
 
+from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import Comm
 from roadict.road.formulation import Measures, Problem, Triple
+from roadict.road.state import RunState
 
 Array = NDArray[np.floating]
 
-ENGINES = ("auto", "reference", "numba")
+ENGINES = ("auto", "reference", "numba", "cuda")
+WORTH_A_GPU = 5_000_000
+"""Numbers per state array from which "auto" takes a GPU: below it, loading torch takes longer than most fits."""
 WIDE = 2
 """Features per sample beyond which "auto" takes the reference engine."""
 
 
 class Engine(Protocol):
-    """A run in progress: the arrays, and how to carry out an iteration on them."""
+    """A run in progress: the arrays, and how to carry out an iteration on them.
+
+    With several ranks every one has an engine, for its own samples (which may be none). ``step`` sums over ranks what
+    is summed over samples, the Gram matrices and the norms, and nothing else: atoms, measures and ρ are then the same
+    on all of them.
+    """
 
     problem: Problem
     rhos: Triple
@@ -27,23 +37,78 @@ class Engine(Protocol):
         """Return the atoms, shape (n_components, n_features)."""
 
     def codes(self) -> Array:
-        """Return the codes of the sparse blocks, shape (n_samples, n_components)."""
+        """Return the codes of the sparse blocks, shape (n_samples, n_components), of this rank's samples."""
+
+    def state(self) -> RunState:
+        """Return the arrays of the run between two iterations; they may be views, to be used before the next step."""
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Continue from a state of an engine of this kind, problem and dtype, to the bit.
+
+        Its local arrays belong to the samples from ``start`` on: parts that several ranks have written are restored
+        one after the other. A rank without samples is given a state with empty local arrays.
+        """
 
     def close(self) -> None:
         """Release threads and the like; the results stay readable."""
 
 
-def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None) -> Engine:
+def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -> str:
+    """Choose for "auto": the GPU where there is one and the problem is large, else Numba, but for data wider than long.
+
+    Gram matrices, n_features² numbers per atom, would then be larger than the blocks, of which an SVD makes light work.
+
+    Parameters
+    ----------
+    name : str
+        One of ENGINES.
+    n_samples : int
+        Of all ranks.
+    n_features, n_components : int
+    """
+    if name != "auto":
+        return name
+    if n_features > WIDE * n_samples:
+        return "reference"
+    return "cuda" if n_samples * n_features * n_components >= WORTH_A_GPU and _has_gpu() else "numba"
+
+
+def _has_gpu() -> bool:
+    """Whether torch, Triton and a GPU are there; torch is imported only where it is installed."""
+    if find_spec("torch") is None or find_spec("triton") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None, comm: Comm) -> Engine:
     """Start a run; engines are imported when they are asked for.
 
-    "auto" is the Numba engine, except for data much wider than long: its Gram matrices, n_features² numbers per atom,
-    would then be larger than the blocks, of which an SVD makes light work.
+    Parameters
+    ----------
+    name : str
+        Of an engine, not "auto": see ``engine_name``.
+    problem : Problem
+        With this rank's samples.
+    dictionary : array of shape (n_components, n_features)
+    codes : array of shape (n_samples, n_components)
+        Of this rank's samples.
+    n_jobs : int or None
+    comm : Comm
     """
-    n_samples, n_features = problem.data.shape
-    if name == "reference" or (name == "auto" and n_features > WIDE * n_samples):
+    if name == "reference":
         from roadict.road.engines.reference import ReferenceEngine
 
-        return ReferenceEngine(problem, dictionary, codes)
+        return ReferenceEngine(problem, dictionary, codes, comm)
+    if name == "cuda":
+        from roadict.road.engines.cuda import CudaEngine
+        from roadict.road.engines.together import PARTY
+
+        party = PARTY.get()
+        if party is not None:
+            return party.join(problem, dictionary, codes)
+        return CudaEngine(problem, dictionary, codes, comm)
     from roadict.road.engines.fused import FusedEngine
 
-    return FusedEngine(problem, dictionary, codes, n_jobs)
+    return FusedEngine(problem, dictionary, codes, n_jobs, comm)

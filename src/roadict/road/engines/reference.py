@@ -3,14 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.distributed import SERIAL, Comm
+from roadict.gathering import condensed, norm, total
 from roadict.prox import nearest_rank_one, project_ball, ridge, shrink_groups
 from roadict.road.formulation import Measures, Problem
+from roadict.road.state import RunState
 
 Array = NDArray[np.floating]
-
-
-def _norm(array: Array) -> float:
-    return float(np.linalg.norm(array))
 
 
 class ReferenceEngine:
@@ -21,7 +20,8 @@ class ReferenceEngine:
     ``multipliers`` its Λ1, Λ2, Λ3 of the inexact form.
     """
 
-    def __init__(self, problem: Problem, dictionary: Array, codes: Array) -> None:
+    def __init__(self, problem: Problem, dictionary: Array, codes: Array, comm: Comm = SERIAL) -> None:
+        self._comm = comm
         self.problem = problem
         self.rhos = problem.rhos
         self.consensus: Array = codes.T[:, :, None] * dictionary[:, None, :]
@@ -45,8 +45,9 @@ class ReferenceEngine:
         K = len(before)
 
         A = shrink_groups(before + S1 - U1, 1 / rho1)
-        codes, self.atoms = nearest_rank_one(before + S2 - U2)
-        B = codes[:, :, None] * self.atoms[:, None, :]
+        blocks = before + S2 - U2
+        _, self.atoms = nearest_rank_one(condensed(self._comm, blocks))
+        B = (blocks @ self.atoms[:, :, None]) * self.atoms[:, None, :]
         T: Array = rho1 * (A - S1 + U1) + rho2 * (B - S2 + U2) + rho3 * (Y - S3 + U3)
         C = (T - rho3 / (rho1 + rho2 + K * rho3) * T.sum(axis=0)) / (rho1 + rho2)
 
@@ -71,7 +72,7 @@ class ReferenceEngine:
         observed, formulation = self.problem.observed, self.problem.formulation
         seen = misfit if observed is None else np.where(observed, misfit, 0)
         if formulation.radius is not None:
-            slack = project_ball(seen, formulation.radius)
+            slack = project_ball(seen, formulation.radius, norm(self._comm, seen))
         else:
             slack = ridge(seen, formulation.betas[2] / rho)
         return slack if observed is None else np.where(observed, slack, misfit).astype(misfit.dtype)
@@ -80,14 +81,15 @@ class ReferenceEngine:
         slack, error = self.slacks[2], self.problem.data - self.codes() @ self.atoms
         if self.problem.observed is not None:
             slack, error = slack * self.problem.observed, error * self.problem.observed
-        objective = float(np.linalg.norm(self.sparse, axis=2).sum())
+        comm, data = self._comm, self.problem.data
+        objective = total(comm, float(np.linalg.norm(self.sparse, axis=2).sum()))
         return Measures.relative(
-            objective=objective + self.problem.formulation.misfit_cost(_norm(slack)),
-            primal=_norm(np.array([_norm(residual) for residual in residuals])),
-            dual=_norm(self.consensus - before),
-            error=_norm(error),
-            consensus=_norm(self.consensus),
-            data=_norm(self.problem.data),
+            objective=objective + self.problem.formulation.misfit_cost(norm(comm, slack)),
+            primal=float(np.linalg.norm([norm(comm, residual) for residual in residuals])),
+            dual=norm(comm, self.consensus - before),
+            error=norm(comm, error),
+            consensus=norm(comm, self.consensus),
+            data=norm(comm, data),
         )
 
     def lagrangian(self) -> float:
@@ -111,6 +113,24 @@ class ReferenceEngine:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
         codes: Array = np.einsum("knm,km->nk", self.sparse, self.atoms)
         return codes
+
+    def state(self) -> RunState:
+        """Views of all blocks, with the samples first."""
+        blocks = {"sparse": self.sparse, "rank_one": self.rank_one, "consensus": self.consensus}
+        for i in (0, 1):
+            blocks |= {f"slack{i}": self.slacks[i], f"multiplier{i}": self.multipliers[i]}
+        local = {name: block.swapaxes(0, 1) for name, block in blocks.items()}
+        local |= {"slack2": self.slacks[2], "multiplier2": self.multipliers[2]}
+        return RunState(local, {"atoms": self.atoms, "numbers": np.array(self.rhos)})
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        self.sparse, self.rank_one, self.consensus = self.sparse.copy(), self.rank_one.copy(), self.consensus.copy()
+        for name, array in self.state().local.items():
+            array[start : start + len(state.local[name])] = state.local[name]
+        self.atoms = np.array(state.shared["atoms"])
+        first, second, third = (float(number) for number in state.shared["numbers"])
+        self.rhos = (first, second, third)
 
     def close(self) -> None:
         """Nothing to release."""

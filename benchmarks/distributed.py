@@ -1,0 +1,163 @@
+"""Ranks against one process: time of an iteration, share of communication, memory of a rank.
+
+python benchmarks/distributed.py gloo   # two ranks of one thread against one, on this machine
+python benchmarks/distributed.py nccl   # one rank over NCCL against the serial CUDA engine, on a machine with a GPU
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from results import table, write_section
+
+from roadict.distributed import SERIAL, process_group
+from roadict.road.engines.pick import make_engine
+from roadict.road.formulation import Problem, constrained
+from roadict.road.start import starting_point
+from roadict.synthetic import planted
+
+SHAPE = (34, 256, 11775)
+ROUNDS = 3
+"""Turns that one rank and two take."""
+
+
+class TimedComm:
+    """Ranks, with a clock on their sums; waiting for a slower rank counts."""
+
+    def __init__(self, comm):
+        self.rank, self.size, self._comm, self.seconds = comm.rank, comm.size, comm, 0.0
+
+    def sum(self, array):
+        before = time.perf_counter()
+        total = self._comm.sum(array)
+        self.seconds += time.perf_counter() - before
+        return total
+
+
+def shard(shape, rank, size):
+    n_features, n_components, n_samples = shape
+    data = planted(n_samples, n_features, n_components, sparsity=3, random_state=0).data.astype(np.float32)
+    part = np.arange(n_samples * rank // size, n_samples * (rank + 1) // size)
+    return Problem(np.ascontiguousarray(data[part]), None, constrained(0.0), (10.0,) * 3)
+
+
+def resident(peak):
+    """Bytes of memory in use, or the most that were."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:" if peak else "VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def work(iterations):
+    """One rank: seconds of every iteration, share spent in sums, and memory above the data."""
+    with process_group(600.0, cuda=False) as joined:
+        comm = TimedComm(joined)
+        problem = shard(SHAPE, comm.rank, comm.size)
+        start = starting_point(problem.data, SHAPE[1], None, None, np.random.default_rng(1), comm)
+        warm = make_engine("numba", shard((34, 16, 64), 0, 1), start[0][:16], np.zeros((64, 16), np.float32), 1, SERIAL)
+        warm.step()  # compiles
+        warm.step()
+        before = resident(peak=False)
+        Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark
+        engine = make_engine("numba", problem, *start, 1, comm)
+        engine.step()
+        engine.step()
+        comm.seconds, times = 0.0, []
+        for _ in range(iterations):
+            begun = time.perf_counter()
+            measures = engine.step()
+            times.append(time.perf_counter() - begun)
+        told = {
+            "step": statistics.median(times),
+            "share": comm.seconds / sum(times),
+            "memory": resident(peak=True) - before,
+            "objective": measures.objective,
+        }
+        engine.close()
+        if comm.rank == 0:
+            print(json.dumps(told))
+
+
+def measure(size, iterations):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size), __file__]
+    done = subprocess.run(
+        [*command, "work", "--iterations", str(iterations)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def gloo(iterations):
+    found = {1: [], 2: []}
+    for _ in range(ROUNDS):
+        for size, results in found.items():
+            results.append(measure(size, iterations))
+            print(size, results[-1], file=sys.stderr)
+    middle = {
+        size: {name: statistics.median(result[name] for result in results) for name in results[0]}
+        for size, results in found.items()
+    }
+    rows = [
+        [size, f"{m['step'] * 1e3:.1f} ms", f"{100 * m['share']:.1f} %", f"{m['memory'] / 1e6:.0f} MB"]
+        for size, m in middle.items()
+    ]
+    faster = middle[1]["step"] / middle[2]["step"]
+    less = middle[1]["memory"] / middle[2]["memory"]
+    spread = ", ".join(
+        f"{a['step'] / b['step']:.2f}" for a, b in zip(found[1], found[2], strict=True)
+    )  # ratio of every round
+    body = table(["ranks of one thread", "one iteration", "of it in sums over ranks", "memory of a rank"], rows)
+    body += (
+        f"\n\n(M, K, N) = {SHAPE}, float32, gloo on one machine. Two ranks are {faster:.2f} times as fast as one (by "
+        f"rounds: {spread}) and need {less:.2f} times less memory each. Medians of {ROUNDS} turns of {iterations} "
+        "iterations each; memory above the data, the engine's arrays and what it needs in a step."
+    )
+    write_section("Two ranks against one", "python benchmarks/distributed.py gloo", body)
+
+
+def nccl(iterations):
+    """In turns in one process: the CUDA engine alone, and as the one rank of an NCCL group."""
+    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    os.environ.setdefault("MASTER_PORT", "29555")
+    with process_group(600.0, cuda=True) as comm:
+        problem = shard(SHAPE, 0, 1)
+        start = starting_point(problem.data, SHAPE[1], None, None, np.random.default_rng(1))
+        engines = {
+            name: make_engine("cuda", problem, *start, None, c) for name, c in (("serial", SERIAL), ("one rank", comm))
+        }
+        for engine in engines.values():
+            engine.steps(engine.burst)
+        times = {name: [] for name in engines}
+        for _ in range(10 * ROUNDS):
+            for name, engine in engines.items():
+                begun = time.perf_counter()
+                for _ in range(iterations // engine.burst):  # as the loop does where nobody watches
+                    engine.steps(engine.burst)
+                times[name].append((time.perf_counter() - begun) / iterations)
+        serial, ranked = engines.values()
+        rebuilt = [engine.codes() @ engine.dictionary() for engine in (serial, ranked)]
+        difference = float(np.linalg.norm(rebuilt[0] - rebuilt[1]) / np.linalg.norm(rebuilt[0]))
+    step = {name: statistics.median(each) for name, each in times.items()}
+    body = table(["engine", "one iteration"], [[name, f"{seconds * 1e3:.3f} ms"] for name, seconds in step.items()])
+    more = 100 * (step["one rank"] / step["serial"] - 1)
+    verdict = "the same to the bit" if difference == 0 else f"apart by {difference:.1e}"
+    body += (
+        f"\n\n(M, K, N) = {SHAPE}, float32, CUDA. Over NCCL an iteration takes {more:+.1f} % of time more; after "
+        f"{10 * (1 + ROUNDS * iterations)} iterations what atoms and codes rebuild is {verdict}."
+    )
+    write_section("One rank over NCCL against the serial CUDA engine", "python benchmarks/distributed.py nccl", body)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["gloo", "nccl", "work"], default="gloo", nargs="?")
+    parser.add_argument("--iterations", type=int, default=30)
+    arguments = parser.parse_args()
+    {"gloo": gloo, "nccl": nccl, "work": work}[arguments.what](arguments.iterations)

@@ -1,0 +1,289 @@
+"""Write docs/results and README's headline block from rows of roadict reproduce.
+
+python benchmarks/paper.py DIR [DIR ...], with the folders that reproduce wrote to, on this machine or on others.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from roadict.experiments.figures import FLOOR, curves
+from roadict.experiments.published import doubts, published
+from roadict.experiments.registry import EXPERIMENTS
+from roadict.experiments.rows import read_folder
+from roadict.experiments.selection import current
+from roadict.experiments.summary import by_iteration, by_method, by_samples, means, of_experiment
+from roadict.experiments.verdicts import FOUND, PAPER, needed, samples_needed, verdicts
+from roadict.plotting import save_figure
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- results: python benchmarks/paper.py DIR -->", "<!-- /results -->"
+COLOURS = ("#0b5fc0", "#c2185b", "#2e7d32", "#b85c00", "#6a3fb5", "#007c8f", "#7d6b00", "#8d5a4a", "#626b78")
+STYLES = {"ours": {"linewidth": 2.4}, "": {"linewidth": 1.4}, "added": {"linewidth": 1.2, "linestyle": "--"}}
+
+
+def main(folders, root=ROOT):
+    """Write figures, summary and README's block."""
+    rows, readme = joined(folders), root / "README.md"
+    block = headline(rows)
+    text = with_block(readme.read_text(encoding="utf-8"), block)
+    target = root / "docs" / "results"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, experiment in EXPERIMENTS.items():
+        own = of_experiment(rows, name)
+        if own:
+            draw = table_figure if experiment.pictures else recovery_figure
+            save_figure(draw(experiment, own), target / f"{name}.png", dpi=130)
+    (target / "README.md").write_text(summary(rows, block), encoding="utf-8")
+    readme.write_text(text, encoding="utf-8")
+
+
+def joined(folders):
+    """Rows of the present plans from all folders, each key once."""
+    rows = {row["key"]: row for folder in folders for row in read_folder(Path(folder))}
+    kept, left_out = current([rows[key] for key in sorted(rows)], EXPERIMENTS.values())
+    print(f"{len(kept)} rows; {left_out} of other settings are left out")
+    return kept
+
+
+def with_block(text, block):
+    """Put the block where the marks are."""
+    head, mark, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (mark and end):
+        raise ValueError(f"README.md has no place for the results; put the lines {BEGIN} and {END} into it")
+    return f"{head}{BEGIN}\n{block}\n{END}{tail}"
+
+
+def headline(rows):
+    """What most people want to know: how many claims hold, samples needed, and PSNR."""
+    number = Counter(verdict.outcome for verdict in verdicts(rows))
+    told = ", ".join(f"{number[outcome]} {words}" for outcome, words in OUTCOMES.items() if number[outcome])
+    parts = [
+        f"Of {sum(number.values())} claims: {told}. Samples until the mean recovery error stays below {FOUND:g}:",
+        table(["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials"], recovery_lines(rows)),
+        "PSNR of enlarged pictures, with the Lasso as the coder of all:",
+        table(["", "ROAD, ρ = 10", "ROAD", "best of the others", "random patches", "trials"], picture_lines(rows)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+OUTCOMES = {
+    "reproduced": "reproduced",
+    "partly": "in part",
+    "not reproduced": "not reproduced",
+    "no rows": "without rows",
+}
+
+
+def recovery_lines(rows):
+    lines = []
+    for experiment, panel in panels(rows, pictures=False):
+        values = by_samples(of_experiment(rows, experiment.name), panel.name)
+        found = {name: means(points) for name, points in values.items()}
+        if any(getattr(problem, "trace", False) for problem in panel.problems) or PAPER not in found:
+            continue
+        labels = {method.name: method.label for method in experiment.methods}
+        others = [name for name in labels if name in found and not name.startswith("road")]
+        best = min(others, key=lambda name: (needed(found[name]), found[name][max(found[name])]), default="")
+        told = [samples_needed(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
+        told[2] = f"{told[2]} ({labels[best]})" if best else "–"
+        lines.append([f"{experiment.paper}: {panel.title}", *told, trials(values.values())])
+    return lines
+
+
+def picture_lines(rows):
+    lines = []
+    for experiment, panel in panels(rows, pictures=True):
+        values = by_method(of_experiment(rows, experiment.name), panel.name)
+        others = [name for name in ("blotless-lasso", "ksvd-lasso", "mod-lasso") if name in values]
+        best = max(others, key=lambda name: np.mean(values[name]), default="")
+        labels = {method.name: method.label.removesuffix(", Lasso") for method in experiment.methods}
+        told = [decibels(values, name) for name in ("road-paper-lasso", "road-lasso", best, "random-lasso")]
+        told[2] += f" ({labels[best]})" if best else ""
+        learned = [{0: found} for name, found in values.items() if name != "bicubic"]
+        lines.append([f"{experiment.paper}: {experiment.name}, {panel.title}", *told, trials(learned)])
+    return lines
+
+
+def summary(rows, block):
+    """The whole story as Markdown."""
+    parts = [
+        "# The paper, computed again",
+        "Written by `python benchmarks/paper.py` from rows of `roadict reproduce`; every number comes from them. An "
+        "error is one minus the mean correlation of the true atoms with their matched learned ones. Settings, bounds: "
+        "[decision 10](../decisions/0010-experiments.md).",
+        f"{BEGIN}\n{block}\n{END}",
+        "## Claims and verdicts",
+        table(
+            ["", "claim", "verdict", "numbers"],
+            [[EXPERIMENTS[v.experiment].paper, v.claim, v.outcome, v.numbers] for v in verdicts(rows)],
+        ),
+        "## Where the paper did not hold",
+        "\n".join(f"- {line}" for line in failures(rows)),
+    ]
+    for name, experiment in EXPERIMENTS.items():
+        own = of_experiment(rows, name)
+        if own:
+            parts += section(experiment, own)
+    return "\n\n".join(parts) + "\n"
+
+
+def failures(rows):
+    """Claims that did not hold, then what is wrong with the paper's own tables."""
+    words = {"partly": "in part only", "not reproduced": "not reproduced"}
+    told = [
+        f"{EXPERIMENTS[verdict.experiment].paper}, {verdict.claim}: {words[verdict.outcome]}."
+        for verdict in verdicts(rows)
+        if verdict.outcome in words
+    ]
+    return [*told, *doubts(rows)] or ["Nowhere in these rows."]
+
+
+def section(experiment, rows):
+    """One figure or table of the paper."""
+    sources = sorted({row["settings"]["problem"].get("source", "") for row in rows} - {""})
+    engines = sorted({row["settings"]["engine"] for row in rows} - {""})
+    made = Counter((row["machine"], tuple(row["versions"].items())) for row in rows)
+    parts = [
+        f"## {experiment.paper}: {experiment.title}",
+        f"The paper: {experiment.claim}",
+        experiment.note + (f" Pictures: {', '.join(sources)}." if sources else ""),
+        f"![{experiment.title}]({experiment.name}.png)",
+    ]
+    for panel in experiment.panels:
+        body = picture_body if experiment.pictures else recovery_body
+        parts += body(experiment, panel, rows)
+    cpu = sum(row["seconds"]["cpu"] for row in rows)
+    parts.append(f"{len(rows)} rows, {cpu / 60:.0f} minutes of CPU, engine of ROAD: {', '.join(engines)}.")
+    parts.append(
+        "\n".join(
+            f"- {number} rows: {machine}; {', '.join(f'{name} {version}' for name, version in versions)}"
+            for (machine, versions), number in sorted(made.items())
+        )
+    )
+    return parts
+
+
+def recovery_body(experiment, panel, rows):
+    parts = []
+    for measure, words in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
+        values = by_samples(rows, panel.name, measure)
+        numbers = sorted({n for points in values.values() for n in points})
+        lines = [
+            [method.label, *(mean(values[method.name].get(n)) for n in numbers), trials([values[method.name]])]
+            for method in experiment.methods
+            if method.name in values
+        ]
+        parts += [
+            f"{panel.title}: mean error, {words}",
+            table(["", *(f"N = {n:g}" for n in numbers), "trials"], lines),
+        ]
+    return parts if parts[1] else []
+
+
+def picture_body(experiment, panel, rows):
+    values = by_method(rows, panel.name)
+    lines = []
+    for method in experiment.methods:
+        if method.name in values:
+            own, paper = values[method.name], published(experiment.name, panel.name, method.name)
+            deviation = f"{np.std(own, ddof=1):.2f}" if len(own) > 1 else "–"
+            theirs = "–" if paper is None else f"{paper:.2f}"
+            lines.append([method.label, f"{np.mean(own):.2f}", deviation, theirs, len(own)])
+    head = ["", "PSNR, dB", "standard deviation", "in the paper", "trials"]
+    return [panel.title, table(head, lines)] if lines else []
+
+
+def recovery_figure(experiment, rows):
+    """Mean errors with bands between the quartiles, a plot for each panel."""
+    from matplotlib.figure import Figure
+
+    present = [panel for panel in experiment.panels if any(row["settings"]["panel"] == panel.name for row in rows)]
+    columns = min(2, len(present))
+    lines = -(-len(present) // columns)
+    figure = Figure(figsize=(5.2 * columns, 3.6 * lines + 0.7), layout="constrained")
+    labels = {method.name: method.label for method in experiment.methods}
+    handles = {}
+    for index, panel in enumerate(present):
+        along = any(problem.trace for problem in panel.problems)
+        axes = figure.add_subplot(lines, columns, index + 1)
+        for curve in curves((by_iteration if along else by_samples)(rows, panel.name), labels):
+            xs = list(curve.points)
+            low, middle, high = (
+                [max(FLOOR, getattr(point, name)) for point in curve.points.values()]
+                for name in ("low", "mean", "high")
+            )
+            colour = COLOURS[curve.colour]
+            marker = {} if along else {"marker": "o", "markersize": 3.5}
+            (handles[curve.label],) = axes.plot(xs, middle, color=colour, **marker, **STYLES[curve.kind])
+            axes.fill_between(xs, low, high, color=colour, alpha=0.1, linewidth=0)
+        axes.set(yscale="log", title=panel.title, xlabel="iterations" if along else "samples", ylabel="recovery error")
+        axes.set_xscale("log" if along else "linear")
+        axes.grid(axis="y", alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+    return figure
+
+
+def table_figure(experiment, rows):
+    """PSNR of every trial and their means; the paper's figures hollow."""
+    from matplotlib.figure import Figure
+
+    present = [panel for panel in experiment.panels if any(row["settings"]["panel"] == panel.name for row in rows)]
+    figure = Figure(figsize=(5.2 * len(present), 4.2), layout="constrained")
+    for index, panel in enumerate(present):
+        axes = figure.add_subplot(1, len(present), index + 1)
+        values = by_method(rows, panel.name)
+        own = [method for method in reversed(experiment.methods) if method.name in values]
+        for place, method in enumerate(own):
+            colour = COLOURS[0] if method.is_road else COLOURS[8]
+            found, paper = values[method.name], published(experiment.name, panel.name, method.name)
+            axes.plot(found, [place] * len(found), "|", color=colour, alpha=0.6)
+            axes.plot(np.mean(found), place, "o", color=colour, label="mean of our trials" if place == 0 else None)
+            if paper is not None:
+                axes.plot(paper, place, "D", color="none", markeredgecolor=COLOURS[1])
+        axes.plot([], [], "D", color="none", markeredgecolor=COLOURS[1], label="in the paper")
+        axes.set(yticks=range(len(own)), yticklabels=[m.label for m in own], xlabel="PSNR, dB", title=panel.title)
+        axes.grid(axis="x", alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8, loc="lower left")
+    return figure
+
+
+def panels(rows, *, pictures):
+    """Experiments and panels that there are rows for."""
+    there = {(row["settings"]["experiment"], row["settings"]["panel"]) for row in rows}
+    for name, experiment in EXPERIMENTS.items():
+        for panel in experiment.panels:
+            if bool(experiment.pictures) == pictures and (name, panel.name) in there:
+                yield experiment, panel
+
+
+def trials(values):
+    """Numbers of trials behind some points: one number, or from the fewest to the most."""
+    numbers = sorted({len(found) for points in values for found in points.values()})
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def mean(values):
+    return f"{np.mean(values):.2g}" if values else "–"
+
+
+def decibels(values, name):
+    return f"{np.mean(values[name]):.2f} dB" if name in values else "–"
+
+
+def table(header, lines):
+    """Markdown table; empty without lines."""
+    if not lines:
+        return ""
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [header, ["---"] * len(header), *lines])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(sys.argv[1:])

@@ -1,0 +1,220 @@
+"""Several processes as one: what a rank is, and sums over all ranks in a fixed order.
+
+A run that is split over samples needs no more than sums: of Gram matrices, of norms, of votes. ``Serial`` is a run in
+one process; ``TorchComm`` speaks through torch.distributed, which is imported only where it is used.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+import joblib
+import numpy as np
+
+Summand = TypeVar("Summand")
+"""A NumPy array or a tensor of torch."""
+
+FEW_NUMBERS = 4096
+"""Size up to which every rank gets all summands: one exchange in place of two."""
+PAIR = 2
+"""Ranks up to which that costs no more traffic either."""
+MISSING_TORCH = "several processes need torch: pip install 'roadict[distributed]'"
+
+
+class Comm(Protocol):
+    """How the ranks of a run speak to each other. All of them must call ``sum`` the same times in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this process, from 0."""
+
+    @property
+    def size(self) -> int:
+        """Number of processes."""
+
+    def sum(self, array: Summand) -> Summand:
+        """Return the sum of all ranks' arrays, to the bit the same on every rank and in every run of this size.
+
+        An array of NumPy gives one of NumPy, a tensor a tensor on its device. Shapes and dtypes must agree. The
+        argument is not changed, but may itself be what is returned.
+        """
+
+
+class Serial:
+    """One process."""
+
+    rank = 0
+    size = 1
+
+    def sum(self, array: Summand) -> Summand:
+        """Return the array."""
+        return array
+
+
+SERIAL = Serial()
+
+
+class RankLostError(ConnectionError):
+    """Another rank no longer answers."""
+
+
+class TorchComm:
+    """The ranks of the process group that torch.distributed was initialised with (gloo, NCCL or both)."""
+
+    def __init__(self) -> None:
+        from torch import distributed
+
+        self.rank = int(distributed.get_rank())
+        self.size = int(distributed.get_world_size())
+        self._devices = _devices(str(distributed.get_backend_config()))
+
+    def sum(self, array: Summand) -> Summand:
+        """Sum in the order of the ranks; see ``Comm``."""
+        import torch
+
+        given: Any = array
+        tensor = torch.from_numpy(np.array(given, order="C")) if isinstance(given, np.ndarray) else given
+        home = tensor.device
+        if home.type not in self._devices:
+            tensor = tensor.to(self._devices[0])
+        try:
+            total = self._sum(tensor.reshape(-1)).reshape(tensor.shape).to(home)
+        except RuntimeError as failure:
+            reason = " ".join(str(failure).split())
+            raise RankLostError(
+                f"rank {self.rank} of {self.size} has lost the others ({reason}); start the run again, with the "
+                "checkpoint if there is one"
+            ) from failure
+        result: Any = total.numpy() if isinstance(given, np.ndarray) else total
+        return result  # type: ignore[no-any-return]
+
+    def _sum(self, flat: Any) -> Any:
+        """Every rank adds up one share of the numbers and hands it to the others: the traffic of an all-reduce.
+
+        What moves are copies, and sums are made here, rank by rank: no library's choice of algorithm can reorder them.
+        """
+        from torch import distributed
+
+        if self.size <= PAIR or flat.numel() <= FEW_NUMBERS:
+            parts = flat.new_empty((self.size, flat.numel()))
+            distributed.all_gather(list(parts), flat)
+            return _in_order(parts)
+        share = -(-flat.numel() // self.size)
+        padded = flat.new_zeros(self.size * share)
+        padded[: flat.numel()] = flat
+        parts = flat.new_empty((self.size, share))
+        distributed.all_to_all_single(parts.view(-1), padded)
+        whole = flat.new_empty((self.size, share))
+        distributed.all_gather(list(whole), _in_order(parts))
+        return whole.view(-1)[: flat.numel()]
+
+
+def _in_order(parts: Any) -> Any:
+    total = parts[0].clone()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def _devices(config: str) -> list[str]:
+    """Kinds of devices that a backend such as "cpu:gloo,cuda:nccl" serves itself.
+
+    Examples
+    --------
+    >>> _devices("cpu:gloo,cuda:nccl"), _devices("cpu:gloo,cuda:gloo"), _devices("cuda:nccl")
+    (['cpu', 'cuda'], ['cpu'], ['cuda'])
+    """
+    pairs = [entry.split(":") for entry in config.split(",")]
+    return [device for device, backend in pairs if device == "cpu" or backend != "gloo"]
+
+
+_ALONE: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Within this block, and this thread, fits are of one process, also where a process group is initialised.
+
+    Examples
+    --------
+    >>> with alone():
+    ...     current().size
+    1
+    """
+    token = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+def current() -> Comm:
+    """Return the process group of torch.distributed, if there is one, and else a group of one."""
+    module: Any = sys.modules.get("torch.distributed")  # not imported, not initialised
+    if _ALONE.get() or module is None or not module.is_available() or not module.is_initialized():
+        return SERIAL
+    return TorchComm()
+
+
+def started_by_torchrun() -> bool:
+    """Whether the environment names a rank and where the others are to be found."""
+    return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
+
+
+def is_restart() -> bool:
+    """Whether torchrun has started this group again, after one of its processes had died."""
+    return _restarts() > 0
+
+
+def _restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+
+
+@contextmanager
+def process_group(timeout: float, *, cuda: bool) -> Iterator[Comm]:
+    """Join the other processes that torchrun has started; a group of one where it has not.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds without an answer after which another rank is given up.
+    cuda : bool
+        Whether tensors on GPUs are summed too, each rank's on the GPU of its local number.
+    """
+    if not started_by_torchrun():
+        yield SERIAL
+        return
+    try:
+        import torch
+    except ImportError as missing:
+        raise ImportError(MISSING_TORCH) from missing
+    distributed: Any = torch.distributed  # its types leave out what it documents
+    if cuda:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    wait = timedelta(seconds=timeout)
+    try:
+        store, rank, size = next(distributed.rendezvous("env://", timeout=wait))
+        store.set_timeout(wait)
+        if os.environ.get("GROUP_WORLD_SIZE") == "1":
+            # One torchrun keeps one store for all its restarts, with the addresses of the dead in it. (Several agree
+            # on a new store each time, but need not agree on the number of restarts.)
+            store = distributed.PrefixStore(f"restart-{_restarts()}", store)
+        backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
+    except RuntimeError as failure:
+        raise RankLostError(f"the processes did not find each other ({' '.join(str(failure).split())})") from failure
+    try:
+        yield TorchComm()
+    finally:
+        distributed.destroy_process_group()
+
+
+def local_threads(n_jobs: int | None, comm: Comm) -> int | None:
+    """Threads for one rank: its share of this machine's cores where the user left it open."""
+    if n_jobs is not None or comm.size == 1:
+        return n_jobs
+    return max(1, int(joblib.cpu_count()) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

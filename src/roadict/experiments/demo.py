@@ -1,0 +1,116 @@
+"""The page of the demo: planted atoms beside learned ones, and a picture enlarged by a dictionary."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from roadict.estimators import ROAD
+from roadict.experiments.figures import Curve, line_plot
+from roadict.experiments.markup import Shown, render, shown, uri
+from roadict.experiments.summary import Spread
+from roadict.experiments.trial import atom_sheet, png
+from roadict.metrics import dictionary_error, match_atoms, psnr
+from roadict.pictures import SuperResolution
+from roadict.pictures.resize import luma, resize
+from roadict.synthetic import Planted
+
+if TYPE_CHECKING:
+    from roadict.road.history import History
+
+SCALE = 3
+ATOMS = 128
+SIDE = 150
+"""Of the training pictures: enough to learn from, in a second or two."""
+FOUND = 0.99
+POINTS = 40
+"""Iterations that the figure of the run shows."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A planted atom and the learned one that is matched to it, as data URIs, and their correlation."""
+
+    truth: str
+    learned: str
+    correlation: float
+
+
+def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int) -> str:
+    """Write the page; enlarging the picture is done here.
+
+    Parameters
+    ----------
+    truth : Planted
+    model : ROAD
+        Fitted to the planted samples.
+    seconds : float
+        That the fit took.
+    seed : int
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    pairs = _pairs(truth, model)
+    lines = _run(model.history_)
+    return render(
+        "demo.html",
+        seed=seed,
+        n_samples=len(truth.data),
+        n_features=truth.dictionary.shape[1],
+        n_components=len(truth.dictionary),
+        sparsity=int((truth.codes[0] != 0).sum()),
+        found=sum(pair.correlation > FOUND for pair in pairs),
+        error=dictionary_error(model.components_, truth.dictionary),
+        iterations=model.n_iter_,
+        seconds=seconds,
+        pairs=pairs,
+        lines=lines,
+        figure=line_plot(lines, "iterations", y_label="relative residual", log_x=True, title="residuals of the run"),
+        pictures=enlarged(seed),
+        picture_atoms=ATOMS,
+    )
+
+
+def enlarged(seed: int) -> list[Shown]:
+    """A cat three times larger: what was given, bicubic, by ROAD, and the original."""
+    import skimage.data
+
+    cat = luma(skimage.data.chelsea()[15:270, 75:405] / 255)
+    training = [
+        np.asarray(luma(getattr(skimage.data, name)() / 255))[50 : 50 + SIDE, 50 : 50 + SIDE]
+        for name in ("coffee", "camera", "grass")
+    ]
+    small = resize(cat, tuple(length // SCALE for length in cat.shape))
+    model = SuperResolution(
+        SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, max_samples=2000, random_state=seed
+    ).fit(training)
+    by_road, bicubic = model.predict(small), resize(small, cat.shape)
+    given = np.kron(small, np.ones((SCALE, SCALE)))
+    return [
+        shown("what was given", psnr(given, cat), png(given)),
+        shown("bicubic", psnr(bicubic, cat), png(bicubic)),
+        shown("ROAD", psnr(by_road, cat), png(by_road), png(atom_sheet(model.predictor_.arrays()["high"]))),
+        shown("original", None, png(cat)),
+    ]
+
+
+def _pairs(truth: Planted, model: ROAD) -> list[Pair]:
+    indices, signs = match_atoms(model.components_, truth.dictionary)
+    learned = model.components_[indices] * signs[:, None]
+    return [
+        Pair(uri(png(atom_sheet(true[None]))), uri(png(atom_sheet(own[None]))), float(true @ own))
+        for true, own in zip(truth.dictionary, learned, strict=True)
+    ]
+
+
+def _run(history: "History") -> list[Curve]:
+    """Residuals along the iterations, on about as many points as one can see."""
+    at = np.unique(np.geomspace(1, len(history["primal"]), POINTS).astype(int))
+    lines = []
+    for colour, name in enumerate(("primal", "dual")):
+        points = {int(i): float(history[name][i - 1]) for i in at}
+        lines.append(Curve(f"road-{name}", name, colour, {i: Spread(v, v, v, 1) for i, v in points.items()}))
+    return lines

@@ -1,0 +1,69 @@
+"use strict";
+const tip = document.getElementById("tip");
+const cell = (row, text, mark) => {
+  const made = row.insertCell();
+  if (mark !== undefined) made.appendChild(document.createElement("i")).className = "c" + mark;
+  made.append(text);
+};
+document.querySelectorAll(".column").forEach(column => {
+  column.addEventListener("pointerenter", () => {
+    const told = JSON.parse(column.dataset.tip), table = document.createElement("table");
+    told.lines.forEach(line => {
+      const row = table.insertRow();
+      cell(row, line.label, line.colour);
+      cell(row, line.mean);
+      cell(row, line.range);
+    });
+    const foot = Object.assign(document.createElement("div"), { className: "quiet", textContent: told.note });
+    tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: told.at }), table, foot);
+    const box = column.getBoundingClientRect(), middle = (box.left + box.right) / 2, room = innerWidth - tip.offsetWidth - 8;
+    const left = middle + 14 > room ? middle - tip.offsetWidth - 14 : middle + 14;
+    tip.style.left = Math.max(8, Math.min(left, room)) + "px";
+    tip.style.top = Math.max(8, Math.min(box.top, innerHeight - tip.offsetHeight - 8)) + "px";
+    tip.classList.add("shown");
+  });
+  column.addEventListener("pointerleave", () => tip.classList.remove("shown"));
+});
+document.querySelectorAll(".compare").forEach(block => {
+  const slider = block.querySelector(".slider"), range = slider.querySelector("input"), zoom = block.querySelector(".zoom");
+  const figures = [...zoom.querySelectorAll("figure")];
+  const sides = [["before", "left"], ["after", "right"]].map(([picture, side]) => {
+    const choice = block.querySelector("select." + side), image = slider.querySelector("." + picture);
+    const show = () => {
+      const from = figures[choice.value].querySelector("img");
+      image.src = from.src;
+      image.alt = from.alt;
+      image.classList.toggle("pixelated", from.naturalWidth < 100);
+      slider.querySelector(".tag." + side).textContent = figures[choice.value].querySelector("figcaption").textContent;
+    };
+    choice.addEventListener("change", show);
+    show();
+    return [choice, show];
+  });
+  range.addEventListener("input", () => slider.style.setProperty("--cut", range.value + "%"));
+  slider.hidden = false;
+  // A drag moves the region of all tiles; a click puts the picture on the right of the slider.
+  let from = null;
+  zoom.addEventListener("pointerdown", event => {
+    const style = getComputedStyle(zoom);
+    from = { x: event.clientX, y: event.clientY, at: ["--x", "--y"].map(name => parseFloat(style.getPropertyValue(name))), moved: false };
+    event.preventDefault();
+  });
+  addEventListener("pointermove", event => {
+    if (!from) return;
+    const tile = figures[0].querySelector(".tile"), hidden = parseFloat(getComputedStyle(block).getPropertyValue("--zoom")) - 1;
+    if (hidden <= 0) return;
+    [["--x", event.clientX - from.x, tile.offsetWidth, from.at[0]], ["--y", event.clientY - from.y, tile.offsetHeight, from.at[1]]]
+      .forEach(([name, moved, size, start]) => zoom.style.setProperty(name, Math.min(1, Math.max(0, start - moved / size / hidden))));
+    from.moved = from.moved || Math.hypot(event.clientX - from.x, event.clientY - from.y) > 4;
+  });
+  addEventListener("pointerup", event => {
+    const figure = event.target.closest && event.target.closest("figure");
+    if (from && !from.moved && figures.includes(figure)) {
+      sides[1][0].value = figures.indexOf(figure);
+      sides[1][1]();
+    }
+    from = null;
+  });
+  addEventListener("pointercancel", () => { from = null; });
+});

@@ -1,0 +1,169 @@
+"""When a run is kept, where, and when it should end: the checkpoints of one run."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict import checkpoints
+from roadict.checkpoints import Arrays, CheckpointError, DamagedError, Facts, Found
+from roadict.distributed import Comm
+from roadict.gathering import counts, together, words
+
+EVERY = 60.0
+"""Seconds from one checkpoint to the next, where the user does not say."""
+DIGEST_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How a run is kept.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist. All ranks must see it. One run at a time.
+    every : float
+        Seconds from the end of one checkpoint to the next; 0: after every iteration.
+    resume : bool
+        Go on from the last checkpoint of the same problem in the folder, if there is one. False: refuse a folder
+        that holds any.
+    stop : callable or None
+        Called without arguments after every iteration; a number other than 0 (of a signal) ends the run with a last
+        checkpoint and a ``RunStoppedError``.
+    """
+
+    folder: str | os.PathLike[str]
+    every: float = EVERY
+    resume: bool = True
+    stop: Callable[[], int] | None = None
+
+
+class RunStoppedError(Exception):
+    """A run was asked to end, and is kept.
+
+    Attributes
+    ----------
+    number : int
+        What asked for it, as a rule a signal.
+    """
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
+
+
+class Keeper:
+    """The checkpoints of one run; all ranks make one together.
+
+    Parameters
+    ----------
+    settings : Checkpoint
+    problem : dict
+        What JSON can hold of the problem: a run goes on only from a checkpoint with the same.
+    n_rows : int
+        This rank's samples.
+    comm : Comm
+
+    Attributes
+    ----------
+    found : Found or None
+        The checkpoint to go on from.
+    notes : dict
+        Written with every checkpoint; those of the one found, to begin with.
+    """
+
+    def __init__(self, settings: Checkpoint, problem: Facts, n_rows: int, comm: Comm) -> None:
+        self._settings, self._problem, self._comm = settings, problem, comm
+        self._folder = Path(settings.folder)
+        present = words(comm, together(comm, self._open))[0]
+        self._number = max(present, default=0)
+        self.found = self._find(present, n_rows)
+        self.notes: Facts = {} if self.found is None else self.found.facts["notes"]
+        self._last = time.monotonic()
+
+    def _open(self) -> list[int]:
+        """Make the folder ready and return the numbers of its checkpoints; rank 0 does this."""
+        if self._comm.rank > 0:
+            return []
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            present = checkpoints.numbers(self._folder)
+            if present and not self._settings.resume:
+                raise ValueError(
+                    f"{self._folder} holds checkpoints of an earlier run; resume it (--resume), or name another folder"
+                )
+            checkpoints.sweep(self._folder)
+        except OSError as failure:
+            raise ValueError(f"checkpoint folder {self._folder} cannot be used ({failure.strerror})") from None
+        return present
+
+    def _find(self, present: list[int], n_rows: int) -> Found | None:
+        """Return the newest whole checkpoint; a broken one is named and passed over."""
+        damage = []
+        for number in reversed(present):
+            try:
+                found = checkpoints.read(self._folder, number, self._problem, n_rows, self._comm)
+            except DamagedError as broken:
+                damage.append(str(broken))
+                continue
+            if damage and self._comm.rank == 0:
+                warnings.warn(f"{'; '.join(damage)}; going on from {found.name}", stacklevel=2)
+            return found
+        if damage:
+            raise CheckpointError(f"{'; '.join(damage)}; no other checkpoint is whole: remove the folder to start anew")
+        return None
+
+    def wants(self) -> tuple[int, int]:
+        """Whether a checkpoint is due, by the clock of rank 0; and the number that asks the run to end, or 0."""
+        due = self._comm.rank == 0 and time.monotonic() - self._last >= self._settings.every
+        return int(due), 0 if self._settings.stop is None else int(self._settings.stop())
+
+    def keep(self, facts: Facts, shared: Arrays, local: Arrays, stop: int) -> None:
+        """Write a checkpoint; one that cannot be written does no harm to the run and to the one before."""
+        self._number += 1
+        facts = facts | {"notes": self.notes}
+        trouble = checkpoints.write(self._folder, self._number, self._problem, facts, shared, local, self._comm)
+        if stop:
+            remedy = f"{trouble}; any earlier one is as it was" if trouble else f"checkpoint in {self._folder}"
+            raise RunStoppedError(f"stopped; {remedy}", stop)
+        if trouble and self._comm.rank == 0:
+            warnings.warn(f"{trouble}; the run goes on, and any earlier one is as it was", stacklevel=2)
+        self._last = time.monotonic()
+
+
+def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:
+    """Hash a matrix of which each rank has some rows; how they are split does not matter.
+
+    Every entry is mixed with its place and all are added up, modulo 2⁶⁴. Good against mistakes, not against malice.
+
+    Examples
+    --------
+    >>> from roadict.distributed import SERIAL
+    >>> first, second = np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> fingerprint(first, SERIAL) == fingerprint(first.copy(), SERIAL), fingerprint(second, SERIAL)[:4]
+    (True, '...')
+    """
+    n_columns = rows.shape[1]
+    start = sum(counts(comm, len(rows))[: comm.rank])
+    added = np.zeros(1, np.uint64)
+    for first in range(0, len(rows), DIGEST_ROWS):
+        block: NDArray[Any] = np.ascontiguousarray(rows[first : first + DIGEST_ROWS]).reshape(-1)
+        places = np.arange(block.size, dtype=np.uint64) + np.uint64((start + first) * n_columns)
+        values = block.view(np.uint32 if block.itemsize == 4 else np.uint64).astype(np.uint64)
+        added += _mixed(values ^ _mixed(places)).sum(dtype=np.uint64)
+    return f"{int(comm.sum(added.view(np.int64)).view(np.uint64)[0]):016x}"
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64, by S. Vigna."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

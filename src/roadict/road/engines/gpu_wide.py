@@ -1,0 +1,58 @@
+"""Gram matrices and top eigenvectors on a GPU where samples have too many features for a program's registers."""
+
+import torch
+
+WIDEST = 64
+"""Features up to which the kernels of ``triton_passes`` and ``triton_eigen`` are used."""
+BYTES_AT_ONCE = 2**28
+SQUARINGS = 8
+STEPS = 12
+
+
+def wide_grams(
+    sparse: torch.Tensor,
+    gap: torch.Tensor,
+    rank_one: torch.Tensor,
+    scales: torch.Tensor,
+    shift: torch.Tensor,
+    atoms: torch.Tensor,
+    grams: torch.Tensor,
+) -> None:
+    """Write ``Σ_n b̂ b̂ᵀ`` of every atom to ``grams`` (problem, 1, atom, feature, feature), some atoms at a time."""
+    n_atoms = atoms.shape[1]
+    at_once = max(1, BYTES_AT_ONCE // (shift.numel() * shift.element_size()))
+    for first in range(0, n_atoms, at_once):
+        part = slice(first, min(first + at_once, n_atoms))
+        b_hat = rank_one[:, part, :, None] * atoms[:, part, None, :]
+        b_hat += torch.where(scales[:, part, :, None] != 0, sparse[:, part], 0)
+        b_hat -= gap[:, part]
+        b_hat *= 0.5
+        b_hat += shift[:, None]
+        torch.matmul(b_hat.transpose(2, 3), b_hat, out=grams[:, 0, part])
+
+
+def wide_eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
+    """Top eigenvectors of ``grams`` (..., feature, feature), near ``atoms`` (..., feature) in sign.
+
+    A fixed number of squarings and power steps, so that the host need not look. Zero matrices leave their atoms.
+    """
+    power = _unit_trace(grams.to(torch.float64))
+    alive = power.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True) > 0
+    vectors = atoms.to(torch.float64)
+    for _ in range(SQUARINGS):
+        vectors = torch.where(alive, _step(power, vectors), vectors)
+        power = _unit_trace(power @ power)
+    for _ in range(STEPS):
+        vectors = torch.where(alive, _step(power, vectors), vectors)
+    return vectors.to(atoms.dtype)
+
+
+def _step(matrices: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    image = (matrices @ vectors[..., None])[..., 0]
+    length = torch.linalg.vector_norm(image, dim=-1, keepdim=True)
+    return torch.where(length > 0, image / torch.where(length > 0, length, 1), vectors)
+
+
+def _unit_trace(matrices: torch.Tensor) -> torch.Tensor:
+    trace = matrices.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+    return torch.where(trace > 0, matrices / torch.where(trace > 0, trace, 1), 0)

@@ -1,0 +1,337 @@
+"""The fused recurrence on a GPU: Triton kernels for one iteration of every form with S1 = S2 = 0.
+
+Blocks lie as (problem, atom, sample, feature), so a tile of samples of one atom is one stretch of memory. The state is
+A and Q; B = u vᵀ is kept as its factors. A column of A that the shrinkage has set to zero is neither written nor read:
+its entry of ``scales``, the factor of the shrinkage, is 0. An iteration is::
+
+    top_eigenvectors   u of every atom, from the Gram matrices of B̂ = (A + B - Q)/2 + F
+    update_blocks      A, v, Q and the codes of a tile of samples, atom after atom; Σ_k (A + B)/2 by group of atoms
+    update_samples     E, F and the misfit H of a tile of samples
+    close_iteration    the sums of the iteration, and what the next one needs of them
+    add_grams          the Gram matrices of the next B̂
+
+Samples are padded to whole tiles and features to whole vectors, by zeros that stay zero. Triton's tiles have powers of
+two as sides, so features are cut into one to three parts of equal width: 34 of them into 3 × 16 and not 64. Parts of
+equal width share a layout, so nothing passes through shared memory.
+
+No kernel adds to memory that another program adds to, so results repeat to the last bit. ``control`` holds what is one
+number per problem, in float64: an iteration needs nothing from the host.
+"""
+
+import triton
+import triton.language as tl
+
+# Columns of ``control``, one row for each problem.
+RHO = tl.constexpr(0)
+NEXT_RHO = tl.constexpr(1)
+LIMIT = tl.constexpr(2)  # the ball's radius, or β3 of a ridge
+SHARE = tl.constexpr(3)  # of the misfit that S3 keeps
+STRETCH = tl.constexpr(4)  # of the misfit, where ρ has changed
+NORM = tl.constexpr(5)  # of the misfit, stretched
+COUNT = tl.constexpr(6)  # iterations since reports were read
+ACTIVE = tl.constexpr(7)  # 0: the kernels leave this problem alone
+N_CONTROL = tl.constexpr(8)
+
+# Columns of a row that an iteration reports.
+OBJECTIVE = tl.constexpr(0)
+GAP = tl.constexpr(1)
+MOVED = tl.constexpr(2)
+SIZE = tl.constexpr(3)
+ERROR = tl.constexpr(4)
+MISFIT = tl.constexpr(5)
+DRIFT = tl.constexpr(6)
+N_SUMS = tl.constexpr(8)
+OLD_SHARE = tl.constexpr(8)
+OLD_NORM = tl.constexpr(9)
+NEW_SHARE = tl.constexpr(10)
+N_REPORT = tl.constexpr(16)
+
+
+@triton.jit
+def _load_part(sparse, gap, at, real, was, u_before, v_before):  # type: ignore[no-untyped-def]
+    """Q and (A + B)/2 of one part of a tile."""
+    q = tl.load(gap + at, mask=real, other=0.0)
+    a = tl.load(sparse + at, mask=real & was[:, None], other=0.0)
+    return q, 0.5 * (a + u_before[None, :] * v_before[:, None])
+
+
+@triton.jit
+def _store_part(sparse, gap, at, real, lives, q, half, b_hat, u, v, scale, factor):  # type: ignore[no-untyped-def]
+    """Write A and Q of one part of a tile; returns the new (A + B)/2, its change, and B - A."""
+    a = (b_hat + q) * scale[:, None]
+    difference = u[None, :] * v[:, None] - a
+    new = a + 0.5 * difference
+    tl.store(gap + at, (q + difference) * factor, mask=real)
+    tl.store(sparse + at, a, mask=real & lives[:, None])
+    return new, new - half, difference
+
+
+@triton.jit
+def update_blocks(  # type: ignore[no-untyped-def]
+    sparse, gap, rank_one, scales, codes, shift, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
+    STRIDE: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, TILE: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """A, v, Q and the codes of a tile of samples for one group of atoms; Q is left scaled for the next ρ."""
+    tile, group, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
+        return
+    number = shift.dtype.element_ty
+    rho = tl.load(control + problem * N_CONTROL + RHO)
+    threshold = (1.0 / rho).to(number)
+    factor = (rho / tl.load(control + problem * N_CONTROL + NEXT_RHO)).to(number)
+    rows, m0 = tl.arange(0, TILE), tl.arange(0, WIDTH)
+    m1, m2 = WIDTH + m0, 2 * WIDTH + m0
+    real0, real1, real2 = (m0 < STRIDE)[None, :], (m1 < STRIDE)[None, :], (m2 < STRIDE)[None, :]
+    at0 = rows[:, None] * STRIDE + m0[None, :]
+    at1, at2 = at0 + WIDTH, at0 + 2 * WIDTH
+    here = shift + (problem.to(tl.int64) * n_samples + tile * TILE) * STRIDE
+    f0 = tl.load(here + at0, mask=real0, other=0.0)
+    if PARTS > 1:
+        f1 = tl.load(here + at1, mask=real1, other=0.0)
+    if PARTS > 2:
+        f2 = tl.load(here + at2, mask=real2, other=0.0)
+    mean0, mean1 = tl.zeros((TILE, WIDTH), number), tl.zeros((TILE, WIDTH), number)
+    mean2 = tl.zeros((TILE, WIDTH), number)
+    gaps, moved = tl.zeros((TILE, WIDTH), number), tl.zeros((TILE, WIDTH), number)
+    size, objective = tl.zeros((TILE,), number), tl.zeros((TILE,), number)
+    first, last = group * GROUP, min(group * GROUP + GROUP, n_atoms)
+    # One atom ahead: what is read of A depends on it, and would wait for it.
+    here = (problem * n_atoms + first).to(tl.int64) * n_samples + tile * TILE + rows
+    next_scale, next_v = tl.load(scales + here), tl.load(rank_one + here)
+    for k in range(first, last):
+        atom = problem * n_atoms + k
+        column = atom.to(tl.int64) * n_samples + tile * TILE
+        a_k, q_k = sparse + column * STRIDE, gap + column * STRIDE
+        u_k, w_k = atoms + atom * STRIDE, atoms_before + atom * STRIDE
+        was, v_before = next_scale != 0, next_v
+        here = (problem * n_atoms + min(k + 1, last - 1)).to(tl.int64) * n_samples + tile * TILE + rows
+        next_scale, next_v = tl.load(scales + here), tl.load(rank_one + here)
+
+        u0 = tl.load(u_k + m0, mask=m0 < STRIDE, other=0.0)
+        w0 = tl.load(w_k + m0, mask=m0 < STRIDE, other=0.0)
+        q0, half0 = _load_part(a_k, q_k, at0, real0, was, w0, v_before)
+        b0 = half0 - 0.5 * q0 + f0
+        a0 = b0 + q0
+        squares, inner, image = a0 * a0, b0 * u0[None, :], a0 * u0[None, :]
+        if PARTS > 1:
+            u1 = tl.load(u_k + m1, mask=m1 < STRIDE, other=0.0)
+            w1 = tl.load(w_k + m1, mask=m1 < STRIDE, other=0.0)
+            q1, half1 = _load_part(a_k, q_k, at1, real1, was, w1, v_before)
+            b1 = half1 - 0.5 * q1 + f1
+            a1 = b1 + q1
+            squares, inner, image = squares + a1 * a1, inner + b1 * u1[None, :], image + a1 * u1[None, :]
+        if PARTS > 2:
+            u2 = tl.load(u_k + m2, mask=m2 < STRIDE, other=0.0)
+            w2 = tl.load(w_k + m2, mask=m2 < STRIDE, other=0.0)
+            q2, half2 = _load_part(a_k, q_k, at2, real2, was, w2, v_before)
+            b2 = half2 - 0.5 * q2 + f2
+            a2 = b2 + q2
+            squares, inner, image = squares + a2 * a2, inner + b2 * u2[None, :], image + a2 * u2[None, :]
+
+        square, v = tl.sum(squares, axis=1), tl.sum(inner, axis=1)
+        norm = tl.sqrt(square)
+        lives = norm > threshold
+        scale = tl.where(lives, (norm - threshold) / tl.where(lives, norm, 1.0), 0.0)
+        code = tl.sum(image, axis=1) * scale
+        tl.store(rank_one + column + rows, v)
+        tl.store(scales + column + rows, scale)
+        tl.store(codes + column + rows, code)
+        objective += scale * norm
+        size += square * scale * scale + v * (v + code + code)  # ‖A + B‖², for u has unit norm
+
+        new0, change0, d0 = _store_part(a_k, q_k, at0, real0, lives, q0, half0, b0, u0, v, scale, factor)
+        mean0 += new0
+        gaps += d0 * d0
+        moved += change0 * change0
+        if PARTS > 1:
+            new1, change1, d1 = _store_part(a_k, q_k, at1, real1, lives, q1, half1, b1, u1, v, scale, factor)
+            mean1 += new1
+            gaps += d1 * d1
+            moved += change1 * change1
+        if PARTS > 2:
+            new2, change2, d2 = _store_part(a_k, q_k, at2, real2, lives, q2, half2, b2, u2, v, scale, factor)
+            mean2 += new2
+            gaps += d2 * d2
+            moved += change2 * change2
+
+    n_groups = tl.num_programs(1)
+    here = means + ((problem * n_groups + group).to(tl.int64) * n_samples + tile * TILE) * STRIDE
+    tl.store(here + at0, mean0, mask=real0)
+    if PARTS > 1:
+        tl.store(here + at1, mean1, mask=real1)
+    if PARTS > 2:
+        tl.store(here + at2, mean2, mask=real2)
+    into = sums + ((problem * n_groups + group) * tl.num_programs(0) + tile) * N_SUMS
+    tl.store(into + OBJECTIVE, tl.sum(objective.to(tl.float64)))
+    tl.store(into + GAP, _total(gaps) / 2)
+    tl.store(into + MOVED, _total(moved))
+    tl.store(into + SIZE, tl.sum(size.to(tl.float64)) / 4)
+
+
+@triton.jit
+def _total(tile):  # type: ignore[no-untyped-def]
+    return tl.sum(tl.sum(tile, axis=1).to(tl.float64))
+
+
+@triton.jit
+def update_samples(  # type: ignore[no-untyped-def]
+    data, observed, level, shift, mean, misfit, means, rebuilt, control, sums, n_atoms, n_numbers, n_groups,
+    BLOCK: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    """E, F, H and the mean of some samples, whose ``n_numbers`` features lie in one row; padding stays zero."""
+    block, problem = tl.program_id(0), tl.program_id(1)
+    if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
+        return
+    number = data.dtype.element_ty
+    i = block * BLOCK + tl.arange(0, BLOCK)
+    real = i < n_numbers
+    at = problem.to(tl.int64) * n_numbers + i
+    rho = tl.load(control + problem * N_CONTROL + RHO)
+    factor = (rho / tl.load(control + problem * N_CONTROL + NEXT_RHO)).to(number)
+    share = tl.load(control + problem * N_CONTROL + SHARE).to(number)
+    stretch = tl.load(control + problem * N_CONTROL + STRETCH).to(number)
+    new_mean = tl.zeros((BLOCK,), number)
+    for group in range(n_groups):
+        part = (problem * n_groups + group).to(tl.int64) * n_numbers + i
+        new_mean += tl.load(means + part, mask=real, other=0.0)
+    image = tl.load(rebuilt + at, mask=real, other=0.0)
+    y = tl.load(data + at, mask=real, other=0.0)
+    h = tl.load(misfit + at, mask=real, other=0.0)
+    e = tl.load(level + at, mask=real, other=0.0)
+    f = tl.load(shift + at, mask=real, other=0.0)
+    old_mean = tl.load(mean + at, mask=real, other=0.0)
+    seen = real
+    t = tl.zeros((BLOCK,), number) + share
+    if MASKED:
+        seen = tl.load(observed + at, mask=real, other=0) != 0
+        t = tl.where(seen, t, 1.0)
+        h = tl.where(seen, h * stretch, h)
+    else:
+        h = h * stretch
+    many = n_atoms * 1.0
+    new = (y + (2 * t - 1) * h - new_mean + many * e) / (many + 2)
+    rise = new - e
+    turn = rise - (f - e)
+    now = new_mean + many * rise + (1 - t) * h - y
+    tl.store(level + at, new * factor, mask=real)
+    tl.store(shift + at, new * factor + rise, mask=real)
+    tl.store(misfit + at, now, mask=real)
+    tl.store(mean + at, new_mean, mask=real)
+
+    into = sums + (problem * tl.num_programs(0) + block) * N_SUMS
+    tl.store(into + GAP, tl.sum((2 * many * rise * rise).to(tl.float64)))
+    tl.store(into + MOVED, tl.sum((turn * (2 * (new_mean - old_mean) + many * turn)).to(tl.float64)))
+    tl.store(into + SIZE, tl.sum((rise * (2 * new_mean + many * rise)).to(tl.float64)))
+    tl.store(into + ERROR, _squares(seen, y - image))
+    tl.store(into + MISFIT, _squares(seen, now))
+    tl.store(into + DRIFT, _squares(seen, now - h))
+
+
+@triton.jit
+def _squares(seen, values):  # type: ignore[no-untyped-def]
+    kept = tl.where(seen, values, 0.0).to(tl.float64)
+    return tl.sum(kept * kept)
+
+
+@triton.jit
+def _add_rows(sums, n_rows, problem, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sum the rows of one problem, column by column."""
+    total = tl.zeros((BLOCK, N_SUMS), tl.float64)
+    column = tl.arange(0, N_SUMS)
+    for start in range(0, n_rows, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        at = (problem * n_rows + i)[:, None] * N_SUMS + column[None, :]
+        total += tl.load(sums + at, mask=(i < n_rows)[:, None], other=0.0)
+    return tl.sum(total, axis=0)
+
+
+@triton.jit
+def _kept_share(limit, norm, rho, BALL: tl.constexpr):  # type: ignore[no-untyped-def]
+    """``Formulation.misfit_share``."""
+    if BALL:
+        return tl.where(norm <= limit, 1.0, limit / tl.where(norm > 0, norm, 1.0))
+    else:
+        return rho / (limit + rho)
+
+
+@triton.jit
+def close_iteration(  # type: ignore[no-untyped-def]
+    block_sums, n_block_sums, sample_sums, n_sample_sums, control, report,
+    BALL: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Report the sums of one problem's iteration and make its control numbers those of the next one."""
+    problem = tl.program_id(0)
+    if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
+        return
+    mine = control + problem * N_CONTROL
+    rho, following, limit = tl.load(mine + RHO), tl.load(mine + NEXT_RHO), tl.load(mine + LIMIT)
+    count = tl.load(mine + COUNT)
+    row = report + (count.to(tl.int64) * tl.num_programs(0) + problem) * N_REPORT
+    column = tl.arange(0, N_SUMS)
+    totals = _add_rows(block_sums, n_block_sums, problem, BLOCK) + _add_rows(sample_sums, n_sample_sums, problem, BLOCK)
+    norm = tl.sqrt(tl.sum(tl.where(column == MISFIT, totals, 0.0)))
+    kept = _kept_share(limit, norm, rho, BALL)
+    tl.store(row + column, totals)
+    tl.store(row + OLD_SHARE, tl.load(mine + SHARE))
+    tl.store(row + OLD_NORM, tl.load(mine + NORM))
+    tl.store(row + NEW_SHARE, kept)
+    stretch = tl.where(following == rho, 1.0, kept + rho / following * (1.0 - kept))
+    norm = norm * stretch
+    tl.store(mine + STRETCH, stretch)
+    tl.store(mine + NORM, norm)
+    tl.store(mine + SHARE, _kept_share(limit, norm, following, BALL))
+    tl.store(mine + RHO, following)
+    tl.store(mine + COUNT, count + 1)
+
+
+@triton.jit
+def _b_hat(sparse, gap, shift, at, real, was, u, v):  # type: ignore[no-untyped-def]
+    """B̂ of one part of a tile."""
+    q, half = _load_part(sparse, gap, at, real, was, u, v)
+    return half - 0.5 * q + tl.load(shift + at, mask=real, other=0.0)
+
+
+@triton.jit
+def _store_gram(out, gram, i, j, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
+    tl.store(out + i[:, None] * STRIDE + j[None, :], gram, mask=(i < STRIDE)[:, None] & (j < STRIDE)[None, :])
+
+
+@triton.jit
+def add_grams(  # type: ignore[no-untyped-def]
+    sparse, gap, rank_one, scales, shift, atoms, control, grams, n_atoms, n_samples, chunk,
+    STRIDE: tl.constexpr, MAIN: tl.constexpr, REST: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """Σ_n b̂ b̂ᵀ of one atom over a chunk of samples, without the product of the second part with the first.
+
+    Here features have a main part and a rest: products of matrices need not have equal widths. They are multiply-adds:
+    the three tf32 products that float32 accuracy takes on tensor cores were slower (docs/decisions/0012-gpu.md).
+    """
+    k, part, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
+        return
+    number = shift.dtype.element_ty
+    rows, m0, m1 = tl.arange(0, TILE), tl.arange(0, MAIN), MAIN + tl.arange(0, REST)
+    at0, at1 = rows[:, None] * STRIDE + m0[None, :], rows[:, None] * STRIDE + m1[None, :]
+    real0, real1 = (m0 < STRIDE)[None, :], (m1 < STRIDE)[None, :]
+    atom = problem * n_atoms + k
+    u0 = tl.load(atoms + atom * STRIDE + m0, mask=m0 < STRIDE, other=0.0)
+    u1 = tl.load(atoms + atom * STRIDE + m1, mask=m1 < STRIDE, other=0.0)
+    g00, g01, g11 = tl.zeros((MAIN, MAIN), number), tl.zeros((MAIN, REST), number), tl.zeros((REST, REST), number)
+    for start in tl.range(part * chunk, min(part * chunk + chunk, n_samples), TILE, num_stages=3):
+        column = atom.to(tl.int64) * n_samples + start
+        a_k, q_k = sparse + column * STRIDE, gap + column * STRIDE
+        f_k = shift + (problem.to(tl.int64) * n_samples + start) * STRIDE
+        was = tl.load(scales + column + rows) != 0
+        v = tl.load(rank_one + column + rows)
+        b0 = _b_hat(a_k, q_k, f_k, at0, real0, was, u0, v)
+        t0 = tl.trans(b0)
+        g00 = tl.dot(t0, b0, g00, input_precision="ieee", out_dtype=number)
+        if MAIN < STRIDE:
+            b1 = _b_hat(a_k, q_k, f_k, at1, real1, was, u1, v)
+            g01 = tl.dot(t0, b1, g01, input_precision="ieee", out_dtype=number)
+            g11 = tl.dot(tl.trans(b1), b1, g11, input_precision="ieee", out_dtype=number)
+    out = grams + ((problem * tl.num_programs(1) + part) * n_atoms + k).to(tl.int64) * STRIDE * STRIDE
+    _store_gram(out, g00, m0, m0, STRIDE)
+    if MAIN < STRIDE:
+        _store_gram(out, g01, m0, m1, STRIDE)
+        _store_gram(out, g11, m1, m1, STRIDE)

@@ -1,0 +1,109 @@
+"""From what is chosen on the page to a command of roadict, which the studio runs and shows."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePath
+
+TASKS = ("upscale", "denoise", "inpaint")
+_RESULT = {"upscale": "enlarged", "denoise": "denoised", "inpaint": "filled"}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, for the folder that holds its inputs.
+
+    Attributes
+    ----------
+    arguments : tuple of str
+        Without the program's name.
+    output : str
+        Name of the file it writes.
+    """
+
+    arguments: tuple[str, ...]
+    output: str
+
+    def text(self) -> str:
+        """Write it as one types it."""
+        return shlex.join(("roadict", *self.arguments))
+
+
+def picture_command(
+    task: str,
+    picture: str,
+    *,
+    scale: int = 3,
+    sigma: float | None = None,
+    mask: str | None = None,
+    seed: int = 0,
+) -> Command:
+    """Return the command for a picture. Its result is a PNG, which holds 16 bits and transparency.
+
+    Parameters
+    ----------
+    task : {"upscale", "denoise", "inpaint"}
+    picture : str
+        Name of the file.
+    scale : int
+        For "upscale".
+    sigma : float or None
+        For "denoise". None: estimated.
+    mask : str or None
+        For "inpaint". None: transparent pixels are missing.
+    seed : int
+
+    Examples
+    --------
+    >>> picture_command("denoise", "my cat.jpg", sigma=20).text()
+    "roadict denoise 'my cat.jpg' -o 'my cat-denoised.png' --sigma 20 --seed 0"
+    """
+    output = f"{PurePath(picture).stem}-{_RESULT[task]}.png"
+    options: list[str] = []
+    if task == "upscale":
+        options = ["--scale", str(scale)]
+    elif task == "denoise" and sigma is not None:
+        options = ["--sigma", f"{sigma:g}"]
+    elif task == "inpaint" and mask is not None:
+        options = ["--mask", _no_option(mask)]
+    return _command(task, picture, output, options, seed)
+
+
+def learn_command(
+    data: str,
+    *,
+    n_components: int | None = None,
+    method: str = "road",
+    sparsity: int | None = None,
+    epsilon: float | None = None,
+    missing: bool = False,
+    seed: int = 0,
+) -> Command:
+    """Return the command that learns a dictionary; None leaves an option at its default.
+
+    Examples
+    --------
+    >>> learn_command("signals.csv", n_components=32, missing=True).text()
+    'roadict learn signals.csv -o signals-model.npz -k 32 --missing --seed 0'
+    """
+    options: list[str] = []
+    if n_components is not None:
+        options += ["-k", str(n_components)]
+    if method != "road":
+        options += ["--method", method]
+    if sparsity is not None:
+        options += ["--sparsity", str(sparsity)]
+    if epsilon is not None:
+        options += ["--epsilon", f"{epsilon:g}"]
+    if missing:
+        options += ["--missing"]
+    return _command("learn", data, f"{PurePath(data).stem}-model.npz", options, seed)
+
+
+def _command(name: str, source: str, output: str, options: list[str], seed: int) -> Command:
+    arguments = (name, _no_option(source), "-o", _no_option(output), *options, "--seed", str(seed))
+    return Command(arguments, output)
+
+
+def _no_option(name: str) -> str:
+    """A file's name that is not taken for an option."""
+    return f"./{name}" if name.startswith("-") else name

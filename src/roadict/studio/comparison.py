@@ -1,0 +1,59 @@
+"""A picture before and after, at one size, for the slider."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from roadict.pictures import files, ranges
+from roadict.pictures.inpaint import missing_pixels
+from roadict.studio import inputs
+from roadict.studio.jobs import Job
+
+MARK = "#d1601f"
+"""Colour of missing pixels."""
+MAX_SIDE = 2400
+"""Pixels of the longer side that are shown; what is downloaded is whole."""
+
+
+def before_and_after(source: Path, job: Job, task: str) -> tuple[str, str]:
+    """Write both pictures to the job's folder; returns their files.
+
+    What was small is shown enlarged by bicubic, and missing pixels in a colour of their own.
+    """
+    picture = inputs.read_picture(source)
+    after = opaque(inputs.for_screen(files.read_picture(job.result)))
+    before = opaque(inputs.for_screen(picture))
+    if task == "upscale":
+        before = before.resize(after.size, Image.Resampling.BICUBIC)
+    elif task == "inpaint":
+        before = _marked(before, missing_pixels(picture, _mask(job)))
+    names = []
+    for name, shown in (("before.png", before), ("after.png", after)):
+        shown.thumbnail((MAX_SIDE, MAX_SIDE))
+        shown.save(job.folder / name)
+        names.append(str(job.folder / name))
+    return names[0], names[1]
+
+
+def opaque(image: Image.Image) -> Image.Image:
+    """RGB, on white where a picture is transparent."""
+    if image.mode not in ("LA", "RGBA"):
+        return image.convert("RGB")
+    full = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", full.size, "white"), full).convert("RGB")
+
+
+def _mask(job: Job) -> ranges.Anything | None:
+    """The mask that the command was given."""
+    words = job.command.arguments
+    if "--mask" not in words:
+        return None
+    picture = files.read_picture(job.folder / words[words.index("--mask") + 1])
+    colour, _ = ranges.split(picture, ranges.white(picture))
+    return colour if colour.ndim == 2 else colour.max(axis=2)
+
+
+def _marked(image: Image.Image, missing: ranges.Anything) -> Image.Image:
+    stencil = Image.fromarray(np.where(missing, np.uint8(255), np.uint8(0)))
+    return Image.composite(Image.new("RGB", image.size, MARK), image, stencil)

@@ -1,0 +1,142 @@
+"""What people drop on the page, checked before any work; every refusal is a sentence."""
+
+import contextlib
+import math
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from roadict.pictures import files, ranges
+from roadict.tables import read_matrix
+
+MAX_BYTES = 32 * 2**20
+MAX_PIXELS = 4_000_000
+"""Larger pictures are for the command line: in a browser they would take long and show little."""
+MAX_STATE = 100_000_000
+"""Atoms × features × samples; ROAD keeps a little more than two arrays of so many numbers."""
+TABLES = (".npy", ".csv", ".tsv", ".txt")
+PREVIEW = 640
+"""Pixels of the longer side of a preview."""
+
+
+def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Read a picture of at most ``MAX_PIXELS``.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    uint8 or uint16 array of shape (height, width) or (height, width, channels)
+    """
+    file = _not_too_large(path)
+    # The size stands at the head of the file: what is too large is refused before it is unpacked.
+    with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(file) as image:
+        if image.width * image.height > MAX_PIXELS:
+            raise ValueError(
+                f"{file.name} has {image.width} x {image.height} pixels; the studio takes {MAX_PIXELS:,} at most: "
+                "cut or shrink it, or use the command line"
+            )
+    with _without_folder(file):
+        return ranges.checked(file.name, files.read_picture(file))
+
+
+def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Read a matrix, one sample per row, from .npy or text.
+
+    Archives (.npz) are for the command line: a small one can unpack to gigabytes.
+    """
+    file = _not_too_large(path)
+    if file.suffix.lower() not in TABLES:
+        raise ValueError(f"{file.name} is none of {', '.join(TABLES)}; convert it, one sample per row")
+    with _without_folder(file):
+        return read_matrix(file)
+
+
+def check_state(shape: tuple[int, ...], n_components: int | None) -> None:
+    """Refuse a problem that would fill the memory."""
+    n_samples, n_features = shape
+    atoms = 2 * n_features if n_components is None else n_components
+    if atoms * n_features * n_samples > MAX_STATE:
+        raise ValueError(
+            f"{atoms} atoms x {n_features} features x {n_samples} samples make {atoms * n_features * n_samples:,} "
+            f"numbers; the studio takes {MAX_STATE:,} at most: choose fewer atoms or samples, or use the command line"
+        )
+
+
+def number(name: str, text: str) -> float | None:
+    """Return the number that a field holds, 0 or more; None for an empty one, or for auto.
+
+    Examples
+    --------
+    >>> number("noise", " 12.5 "), number("noise", "auto")
+    (12.5, None)
+    """
+    if text.strip() in ("", "auto"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{name} is {text.strip()}; it must be a number of 0 or more, or auto")
+    return value
+
+
+def whole(name: str, text: str, smallest: int = 1) -> int | None:
+    """Return the whole number that a field holds; None for an empty one, or for auto."""
+    value = number(name, text)
+    if value is not None and (value != round(value) or value < smallest):
+        raise ValueError(f"{name} is {text.strip()}; it must be a whole number of at least {smallest}, or auto")
+    return None if value is None else int(value)
+
+
+def place(source: str | os.PathLike[str], folder: Path, taken: str | None = None) -> str:
+    """Copy an upload to the folder of a job under its own name, but not that which is taken; return the name."""
+    name = Path(source).name
+    if name == taken:
+        name = f"{Path(source).stem}-mask{Path(source).suffix}"
+    shutil.copyfile(source, folder / name)
+    return name
+
+
+def describe(picture: NDArray[Any]) -> str:
+    """Size and kind of a picture.
+
+    Examples
+    --------
+    >>> describe(np.zeros((20, 30, 4), np.uint8))
+    '30 × 20 pixels, colour with transparency, 8 bits'
+    """
+    channels = 1 if picture.ndim == 2 else picture.shape[2]
+    kind = "grey" if channels < 3 else "colour"
+    alpha = " with transparency" if channels in (2, 4) else ""
+    return f"{picture.shape[1]} × {picture.shape[0]} pixels, {kind}{alpha}, {8 * picture.dtype.itemsize} bits"
+
+
+def for_screen(picture: NDArray[Any]) -> Image.Image:
+    """8 bits, as browsers show them; grey or RGB, with alpha if there is one."""
+    shown = picture if picture.dtype == np.uint8 else (picture >> 8).astype(np.uint8)
+    return Image.fromarray(np.ascontiguousarray(shown))
+
+
+@contextlib.contextmanager
+def _without_folder(file: Path) -> Any:
+    """Name files in errors as the user does, without the folder that uploads lie in."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise ValueError(str(error).replace(f"{file.parent}{os.sep}", "")) from error
+
+
+def _not_too_large(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    if file.stat().st_size > MAX_BYTES:
+        raise ValueError(f"{file.name} has more than {MAX_BYTES >> 20} MB; use the command line for it")
+    return file

@@ -1,0 +1,198 @@
+"""One job at a time: commands of roadict, each in a process of its own, watched, and ended when asked to."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict import events
+from roadict.studio.commands import Command
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+MAX_UNFINISHED = 8
+"""Jobs that run or wait; more are refused."""
+GRACE = 3.0
+"""Seconds for a job to end by itself; an iteration takes less, but for the largest problems."""
+_ERROR, _WARNING = "roadict: error: ", "roadict: warning: "
+
+
+@dataclass
+class Seen:
+    """What a job has told so far.
+
+    Attributes
+    ----------
+    verb, text, left : str
+        What is being done, in more words, and the time left.
+    done, total : int
+        Steps; a total of 0: not known.
+    runs : list of lists of float
+        The objective after every iteration, of every start.
+    atoms : array of shape (n_components, n_features), or None
+    lines : list of str
+        What else the command said.
+    """
+
+    verb: str = ""
+    text: str = ""
+    left: str = ""
+    done: int = 0
+    total: int = 0
+    runs: list[list[float]] = field(default_factory=list)
+    atoms: NDArray[np.floating] | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def take(self, line: str) -> None:
+        """Understand one more line."""
+        event = events.read(line)
+        if event is None:
+            self.lines.append(line.strip())
+        elif "progress" in event:
+            vars(self).update(event["progress"])
+        else:
+            self._take_snapshot(event["snapshot"])
+
+    def _take_snapshot(self, snapshot: dict[str, Any]) -> None:
+        if snapshot["iteration"] == 1 or not self.runs:
+            self.runs.append([])
+        self.runs[-1].append(snapshot["objective"])
+        self.atoms = snapshot.get("atoms", self.atoms)
+
+
+class Job:
+    """A command in a folder, from the waiting line to its end.
+
+    Parameters
+    ----------
+    command : Command
+    folder : Path
+        Holds the inputs; the result goes there.
+    owner : str
+        Who may cancel it: a tab of somebody's page.
+    """
+
+    def __init__(self, command: Command, folder: Path, owner: str) -> None:
+        self.command = command
+        self.folder = folder
+        self.owner = owner
+        self.seen = Seen()
+        self.state: State = "waiting"
+        self.ended = threading.Event()
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def result(self) -> Path:
+        """The file that a job which is done has written."""
+        return self.folder / self.command.output
+
+    @property
+    def problem(self) -> str:
+        """Why it failed, in a sentence."""
+        errors = [line.removeprefix(_ERROR) for line in self.seen.lines if line.startswith(_ERROR)]
+        if errors:
+            return errors[-1]
+        return "The job ended without a word, as it does when memory runs out; try less data or a smaller picture"
+
+    @property
+    def said(self) -> list[str]:
+        """What the command said, but for errors and warnings."""
+        return [line for line in self.seen.lines if not line.startswith((_ERROR, _WARNING))]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the command warned of."""
+        return [line.removeprefix(_WARNING) for line in self.seen.lines if line.startswith(_WARNING)]
+
+    def run(self) -> None:
+        """Run to the end, unless it was cancelled before."""
+        with self._lock:
+            if self.state == "cancelled":
+                return
+            self.state = "running"
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "roadict", *self.command.arguments],
+                cwd=self.folder,
+                env=os.environ | {events.VARIABLE: "json", "NO_COLOR": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+            )
+        with self._process as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.seen.take(line)
+        with self._lock:
+            if self.state == "running":
+                self.state = "done" if process.returncode == 0 else "failed"
+        self.ended.set()
+
+    def cancel(self) -> None:
+        """End it now; a job that has ended stays as it is."""
+        with self._lock:
+            if self.state not in ("waiting", "running"):
+                return
+            self.state = "cancelled"
+            process = self._process
+        if process is not None:
+            _end(process)
+        self.ended.set()
+
+
+class Bench:
+    """Where jobs are done, one after the other, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roadict-job")
+        self._unfinished: list[Job] = []
+        self._lock = threading.Lock()
+
+    def submit(self, job: Job) -> None:
+        """Put a job at the end of the line."""
+        with self._lock:
+            self._unfinished = [other for other in self._unfinished if not other.ended.is_set()]
+            if len(self._unfinished) >= MAX_UNFINISHED:
+                raise ValueError(f"{len(self._unfinished)} jobs are waiting already; try again when some are done")
+            self._unfinished.append(job)
+            self._worker.submit(job.run)
+
+    def ahead(self, job: Job) -> int:
+        """Count the jobs that come before this one."""
+        with self._lock:
+            before = self._unfinished[: self._unfinished.index(job)] if job in self._unfinished else []
+            return sum(not other.ended.is_set() for other in before)
+
+    def cancel(self, owner: str | None = None) -> None:
+        """End the jobs of an owner; None: all."""
+        with self._lock:
+            chosen = [job for job in self._unfinished if owner in (None, job.owner)]
+        for job in reversed(chosen):  # the last first, so that none of them begins
+            job.cancel()
+
+    def close(self) -> None:
+        """End all jobs, and take no more."""
+        self.cancel()
+        self._worker.shutdown()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Interrupt as Ctrl-C does, so that the command clears away what it has half written; kill it if that fails."""
+    if os.name == "nt":
+        process.terminate()
+    else:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

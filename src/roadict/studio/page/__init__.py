@@ -1,0 +1,1 @@
+"""All that needs Gradio: the page's parts and what they do."""

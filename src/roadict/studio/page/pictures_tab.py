@@ -1,0 +1,225 @@
+"""The tab for pictures: upscale, denoise, inpaint."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.pictures.files import write_picture
+from roadict.studio import comparison, inputs, panels
+from roadict.studio.commands import Command, picture_command
+from roadict.studio.drawings import data_uri
+from roadict.studio.jobs import Bench, Job
+from roadict.studio.page.running import Runner, Update
+from roadict.studio.samples import picture_samples
+
+DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
+_TASKS = [("Upscale", "upscale"), ("Denoise", "denoise"), ("Inpaint", "inpaint")]
+_HINTS = {
+    "upscale": "Adds detail learned from other pictures. The first time trains a model, in a minute, and keeps it.",
+    "denoise": "Takes grain off, by atoms learned from the picture itself.",
+    "inpaint": "Fills scratches and holes, by atoms learned from the rest of the picture.",
+}
+_BEFORE = {"upscale": "Bicubic", "denoise": "Before", "inpaint": "Before"}
+
+
+class PicturesTab:
+    """Components and what they do.
+
+    Parameters
+    ----------
+    bench : Bench
+    jobs, samples : Path
+        Folders.
+    """
+
+    def __init__(self, bench: Bench, jobs: Path, samples: Path) -> None:
+        self._samples = picture_samples(samples)
+        self._runner = Runner(bench, jobs, "pictures")
+        with gr.Row(elem_classes="rd-columns"):
+            with gr.Column(scale=5, min_width=320):
+                self._add_inputs()
+                self._add_options()
+                self._runner.add_buttons("Run")
+            with gr.Column(scale=7, min_width=320):
+                self._runner.add_panel("Drop a picture, or click a sample, choose what to do and run it.")
+                self.slider = gr.ImageSlider(
+                    visible=False,
+                    interactive=False,
+                    buttons=["fullscreen"],
+                    max_height=640,
+                    elem_id="pictures-slider",
+                )
+                self._runner.add_downloads("Download picture")
+        self._connect()
+
+    def leave(self, request: gr.Request) -> None:
+        """End the jobs of a page that was closed."""
+        self._runner.leave(request)
+
+    def _add_inputs(self) -> None:
+        self.picture = gr.File(label="Picture", height=132, elem_id="pictures-file")
+        self.preview = gr.HTML(
+            apply_default_css=False, elem_classes="rd-html", elem_id="pictures-preview", visible=False
+        )
+        gr.HTML('<p class="rd-label">Or try a sample</p>', apply_default_css=False, elem_classes="rd-html")
+        self.gallery = gr.Gallery(
+            [(str(sample.file), sample.title) for sample in self._samples],
+            columns=3,
+            rows=1,
+            height="auto",
+            object_fit="cover",
+            allow_preview=False,
+            interactive=False,
+            show_label=False,
+            container=False,
+            buttons=[],
+            format="png",
+            elem_id="pictures-samples",
+        )
+
+    def _add_options(self) -> None:
+        self.task = gr.Radio(
+            _TASKS, value="upscale", label="What to do", info=_HINTS["upscale"], elem_id="pictures-task"
+        )
+        self.scale = gr.Radio([2, 3, 4], value=3, label="Times larger")
+        self.sigma = gr.Textbox(
+            "auto", label="Noise", info="In grey levels of 0 to 255, or auto: estimated.", visible=False
+        )
+        self.source = gr.Radio(
+            [DRAWN, FILE, TRANSPARENT], value=DRAWN, label="Missing pixels", visible=False, elem_id="pictures-source"
+        )
+        self.editor = gr.ImageEditor(
+            label="Paint over what is to be filled",
+            type="numpy",
+            image_mode="RGBA",
+            format="png",
+            sources=(),
+            transforms=(),
+            layers=False,
+            brush=gr.Brush(default_size=10, colors=[comparison.MARK], color_mode="fixed"),
+            eraser=gr.Eraser(default_size=16),
+            buttons=[],
+            visible=False,
+            elem_id="pictures-editor",
+        )
+        self.mask_file = gr.File(
+            label="Mask: a picture of the same size, not black where a pixel is missing", height=110, visible=False
+        )
+        with gr.Accordion("More options", open=False):
+            self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same picture.")
+
+    def _connect(self) -> None:
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        chosen, options = [self.task, self.source], [self.task, self.scale, self.sigma, self.source, self.mask_file]
+        gr.on([self.task.change, self.source.change], self._arrange, chosen, options, **quiet)
+        gr.on(
+            [self.picture.change, self.task.change, self.source.change],
+            self._look,
+            [self.picture, *chosen],
+            [self.preview, self.editor],
+            **quiet,
+        )
+        self.gallery.select(self._take_sample, None, [self.picture, self.task, self.source], **quiet)
+        self._runner.start.click(
+            self._run,
+            [self.picture, self.task, self.scale, self.sigma, self.source, self.editor, self.mask_file, self.seed],
+            list(self._runner.outputs | {self.slider}),
+            concurrency_limit=None,
+            **quiet,
+        )
+
+    def _take_sample(self, event: gr.SelectData) -> tuple[str, str, str]:
+        sample = self._samples[event.index]
+        return str(sample.file), sample.task, TRANSPARENT if sample.task == "inpaint" else DRAWN
+
+    def _look(self, path: str | None, task: str, source: str) -> tuple[Any, Any]:
+        """Show the picture, or the canvas with it where a mask is to be drawn, or say why it is none."""
+        no_canvas = gr.update(visible=False, value=None)
+        if path is None:
+            return gr.update(visible=False), no_canvas
+        try:
+            picture = inputs.read_picture(path)
+        except ValueError as error:
+            return gr.update(visible=True, value=panels.problem(str(error))), no_canvas
+        shown = inputs.for_screen(picture)
+        if task == "inpaint" and source == DRAWN:
+            canvas = {"background": np.asarray(comparison.opaque(shown)), "layers": [], "composite": None}
+            return gr.update(visible=False), gr.update(visible=True, value=canvas)
+        shown.thumbnail((inputs.PREVIEW, inputs.PREVIEW))
+        return gr.update(visible=True, value=panels.preview(data_uri(shown), inputs.describe(picture))), no_canvas
+
+    def _arrange(self, task: str, source: str) -> tuple[Any, ...]:
+        """Show the options of the task."""
+        return (
+            gr.update(info=_HINTS[task]),
+            gr.update(visible=task == "upscale"),
+            gr.update(visible=task == "denoise"),
+            gr.update(visible=task == "inpaint"),
+            gr.update(visible=task == "inpaint" and source == FILE),
+        )
+
+    def _run(
+        self,
+        path: str | None,
+        task: str,
+        scale: int,
+        sigma: str,
+        source: str,
+        drawn: dict[str, Any] | None,
+        mask_file: str | None,
+        seed: str,
+        request: gr.Request,
+    ) -> Iterator[Update]:
+        def prepare(folder: Path) -> Command:
+            if path is None:
+                raise ValueError("There is no picture; drop one, or click a sample")
+            picture = inputs.read_picture(path)
+            name = inputs.place(path, folder)
+            mask = None
+            if task == "inpaint" and source == DRAWN:
+                mask = f"{Path(name).stem}-mask.png"
+                write_picture(folder / mask, _drawn_mask(drawn, picture.shape[:2]))
+            elif task == "inpaint" and source == FILE:
+                if mask_file is None:
+                    raise ValueError("There is no mask file; drop one, or draw the mask")
+                inputs.read_picture(mask_file)
+                mask = inputs.place(mask_file, folder, taken=name)
+            return picture_command(
+                task,
+                name,
+                scale=scale,
+                sigma=inputs.number("Noise", sigma),
+                mask=mask,
+                seed=inputs.whole("Seed", seed, 0) or 0,
+            )
+
+        def finish(job: Job) -> Update:
+            mask = job.folder / f"{Path(path or '').stem}-mask.png"
+            before, after = comparison.before_and_after(Path(path or ""), job, task)
+            return {
+                self._runner.panel: panels.done(job),
+                self._runner.mask: gr.update(visible=mask.exists(), value=str(mask) if mask.exists() else None),
+                self.slider: gr.update(
+                    visible=True, value=(before, after), label=f"{_BEFORE[task]} (left) and after (right)"
+                ),
+            }
+
+        yield {self.slider: gr.update(visible=False, value=None)}
+        yield from self._runner.run(request, prepare, finish)
+
+
+def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """White where something was painted."""
+    layers = [] if drawn is None else [layer for layer in drawn["layers"] if layer is not None]
+    painted = np.zeros(shape, bool)
+    for layer in layers:
+        if layer.shape[:2] != shape:
+            raise ValueError("The drawing does not fit the picture; drop the picture again and draw anew")
+        painted |= layer[..., 3] > 0
+    if not painted.any():
+        raise ValueError("Nothing is drawn yet; paint over what is to be filled, or choose another kind of mask")
+    return np.where(painted, np.uint8(255), np.uint8(0))

@@ -1,0 +1,137 @@
+"""The tab for signals: learn a dictionary from a matrix."""
+
+import html
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from roadict.estimators import load
+from roadict.studio import drawings, inputs, panels
+from roadict.studio.commands import Command, learn_command
+from roadict.studio.jobs import Bench, Job
+from roadict.studio.page.running import Runner, Update
+from roadict.studio.samples import signal_samples
+from roadict.updates.pick import UPDATES
+
+
+class SignalsTab:
+    """Components and what they do.
+
+    Parameters
+    ----------
+    bench : Bench
+    jobs, samples : Path
+        Folders.
+    """
+
+    def __init__(self, bench: Bench, jobs: Path, samples: Path) -> None:
+        self._samples = signal_samples(samples)
+        self._runner = Runner(bench, jobs, "signals")
+        with gr.Row(elem_classes="rd-columns"):
+            with gr.Column(scale=5, min_width=320):
+                self._add_inputs()
+                self._runner.add_buttons("Learn")
+            with gr.Column(scale=7, min_width=320):
+                self._runner.add_panel("Drop a matrix, or click a sample, and learn its atoms.")
+                self._runner.add_downloads("Download model")
+        self._connect()
+
+    def leave(self, request: gr.Request) -> None:
+        """End the jobs of a page that was closed."""
+        self._runner.leave(request)
+
+    def _add_inputs(self) -> None:
+        self.data = gr.File(label="Signals, one per row: .npy or .csv", height=132, elem_id="signals-file")
+        self.summary = gr.HTML(apply_default_css=False, elem_classes="rd-html", elem_id="signals-summary")
+        gr.HTML('<p class="rd-label">Or try a sample</p>', apply_default_css=False, elem_classes="rd-html")
+        with gr.Row():
+            self.samples = [gr.Button(sample.title, size="md", min_width=140) for sample in self._samples]
+        with gr.Row():
+            self.n_components = gr.Textbox(
+                "auto", label="Atoms", info="Auto: twice the entries.", min_width=140, elem_id="signals-components"
+            )
+            self.epsilon = gr.Textbox("auto", label="Error allowed", info="0.1 for 10 % noise.", min_width=140)
+        self.missing = gr.Checkbox(label="Empty cells and NaN are missing entries", value=False)
+        with gr.Accordion("More options", open=False):
+            self.method = gr.Dropdown(["road", *UPDATES], value="road", label="Method")
+            self.sparsity = gr.Textbox(
+                "auto", label="Atoms per signal", info="For the two-stage methods. Auto: a tenth of the entries."
+            )
+            self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same model.")
+
+    def _connect(self) -> None:
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        self.data.change(self._look, self.data, self.summary, **quiet)
+        for button, sample in zip(self.samples, self._samples, strict=True):
+            values = (
+                str(sample.file),
+                str(sample.n_components),
+                "auto" if sample.epsilon is None else str(sample.epsilon),
+            )
+            button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **quiet)
+        self._runner.start.click(
+            self._run,
+            [self.data, self.n_components, self.epsilon, self.missing, self.method, self.sparsity, self.seed],
+            list(self._runner.outputs),
+            concurrency_limit=None,
+            **quiet,
+        )
+
+    def _look(self, path: str | None) -> str:
+        """Say what was dropped, or why it is no matrix."""
+        if path is None:
+            return ""
+        try:
+            data = inputs.read_table(path)
+        except ValueError as error:
+            return panels.problem(str(error))
+        empty = int(np.isnan(data).sum())
+        text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (
+            f", {empty:,} of them missing" if empty else ""
+        )
+        return f'<p class="rd-summary">{html.escape(text)}</p>'
+
+    def _run(
+        self,
+        path: str | None,
+        n_components: str,
+        epsilon: str,
+        missing: bool,
+        method: str,
+        sparsity: str,
+        seed: str,
+        request: gr.Request,
+    ) -> Iterator[Update]:
+        def prepare(folder: Path) -> Command:
+            if path is None:
+                raise ValueError("There are no signals; drop a .npy or .csv file, or click a sample")
+            atoms = inputs.whole("Atoms", n_components)
+            inputs.check_state(inputs.read_table(path).shape, atoms)
+            return learn_command(
+                inputs.place(path, folder),
+                n_components=atoms,
+                method=method,
+                sparsity=inputs.whole("Atoms per signal", sparsity),
+                epsilon=inputs.number("Error allowed", epsilon),
+                missing=missing,
+                seed=inputs.whole("Seed", seed, 0) or 0,
+            )
+
+        yield from self._runner.run(request, prepare, self._finish)
+
+    def _finish(self, job: Job) -> Update:
+        model = load(job.result)
+        order = np.argsort(-model.atom_usage_, kind="stable")
+        history = model.history_
+        figures = {
+            f"{len(order)} atoms, most used first": drawings.atoms_picture(model.components_[order]),
+            "Share of the signals that use each atom": drawings.usage_bars(model.atom_usage_),
+            f"Objective over {model.n_iter_} iterations": drawings.objective_curve([history["objective"].tolist()]),
+            "Residuals and error of the data": drawings.residual_curves(
+                {name: history[name] for name in ("primal", "dual", "error")}
+            ),
+        }
+        return {self._runner.panel: panels.done(job, figures)}

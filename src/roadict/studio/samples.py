@@ -1,0 +1,85 @@
+"""Samples that are one click away, made from what scikit-image and roadict bring along."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from roadict.pictures import files
+from roadict.pictures.patches import all_patches
+from roadict.synthetic import planted
+
+SIGMA = 20
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A file to try something on.
+
+    Attributes
+    ----------
+    title : str
+    task : str
+        "upscale", "denoise", "inpaint" or "learn".
+    file : Path
+    n_components, epsilon : number or None
+        For "learn".
+    """
+
+    title: str
+    task: str
+    file: Path
+    n_components: int | None = None
+    epsilon: float | None = None
+
+
+def picture_samples(folder: Path) -> list[Sample]:
+    """Write small pictures, one for every task, to a folder."""
+    import skimage.data
+
+    rng = np.random.default_rng(0)
+    # Not one of the pictures that the default model learns from: it would look better than it is.
+    large = Image.fromarray(skimage.data.immunohistochemistry()[100:292, 100:292])
+    small = np.asarray(large.resize((96, 96), Image.Resampling.BICUBIC))
+    grey = skimage.data.camera()[60:188, 160:288]
+    noisy = np.clip(np.rint(grey + rng.normal(0, SIGMA, grey.shape)), 0, 255).astype(np.uint8)
+    pictures = {
+        "upscale": ("Upscale", "tissue-small.png", small),
+        "denoise": ("Denoise", "camera-noisy.png", noisy),
+        "inpaint": ("Inpaint", "cat-scratched.png", _scratched(skimage.data.chelsea()[40:168, 90:218], rng)),
+    }
+    samples = []
+    for task, (title, name, pixels) in pictures.items():
+        files.write_picture(folder / name, pixels)
+        samples.append(Sample(title, task, folder / name))
+    return samples
+
+
+def signal_samples(folder: Path) -> list[Sample]:
+    """Write two small matrices to a folder: planted atoms, and patches of a picture."""
+    import skimage.data
+
+    made = planted(400, 16, 32, sparsity=3, random_state=0)
+    np.savetxt(folder / "planted.csv", made.data, fmt="%.17g", delimiter=",")
+    grey = Image.fromarray(skimage.data.camera()).resize((128, 128), Image.Resampling.BICUBIC)
+    patches = all_patches(np.asarray(grey).astype(np.float32) / 255, 8, 8)
+    np.save(folder / "patches.npy", patches - patches.mean(axis=1, keepdims=True))
+    return [
+        Sample("400 planted signals", "learn", folder / "planted.csv", 32),
+        Sample(f"{len(patches)} patches of a photo", "learn", folder / "patches.npy", 48, 0.3),
+    ]
+
+
+def _scratched(picture: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Make thin curves across a picture transparent."""
+    height, width = picture.shape[:2]
+    y, x = np.mgrid[:height, :width]
+    hidden = np.zeros((height, width), bool)
+    for _ in range(7):
+        start, slope, bend = rng.uniform(-0.2, 1.2), rng.uniform(-0.8, 0.8), rng.uniform(4, 10)
+        curve = start * height + slope * x + bend * np.sin(x / rng.uniform(10, 25))
+        hidden |= np.abs(y - curve) < 1.6
+    return np.dstack([np.where(hidden[..., None], 0, picture), np.where(hidden, 0, 255)]).astype(np.uint8)

@@ -1,0 +1,146 @@
+"""The studio's server: on this machine, for this machine, and gone without a trace."""
+
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from roadict.console import WorkStoppedError
+
+FIRST_PORT = 7860
+_PORTS = 100
+
+
+def serve(host: str, port: int | None, *, open_browser: bool, told: Callable[[str], None]) -> NoReturn:
+    """Serve the page until Ctrl-C or a termination.
+
+    Parameters
+    ----------
+    host : str
+        Address of this machine to listen at.
+    port : int or None
+        None: the first that is free from 7860 on.
+    open_browser : bool
+    told : callable
+        Told the page's address, and what else there is to say.
+    """
+    _need_gradio()
+    chosen = _free_port(host, port)
+    with _stopped_by_signals(), tempfile.TemporaryDirectory(prefix="roadict-studio-") as name:
+        folder = Path(name)
+        _settle(folder / "gradio", host)
+        # Gradio reads its settings from the environment as it is imported.
+        from roadict.studio.jobs import Bench
+        from roadict.studio.page.layout import CSS_FILE, build, theme
+
+        bench = Bench()
+        page = build(bench, folder)
+        try:
+            _, address, _ = page.launch(
+                server_name=f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
+                server_port=chosen,
+                share=False,
+                quiet=True,
+                inbrowser=False,
+                prevent_thread_lock=True,
+                show_error=True,
+                max_file_size=_upload_limit(),
+                enable_monitoring=False,
+                ssr_mode=False,
+                pwa=False,
+                mcp_server=False,
+                footer_links=[],
+                theme=theme(),
+                css_paths=[CSS_FILE],
+            )
+            told(f"studio at {address} (Ctrl-C stops it)")
+            if host not in ("127.0.0.1", "localhost", "::1"):
+                told("everybody who reaches this address can use it; it has no password")
+            if open_browser:
+                webbrowser.open(address)
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            raise WorkStoppedError("the studio has stopped; its files are gone") from None
+        finally:
+            bench.close()
+            page.close(verbose=False)
+    raise AssertionError("the studio runs until it is stopped")
+
+
+def _need_gradio() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("gradio") is None:
+        raise ImportError("the studio needs Gradio: pip install 'roadict[studio]'")
+
+
+def _upload_limit() -> int:
+    from roadict.studio.inputs import MAX_BYTES
+
+    return MAX_BYTES
+
+
+def _settle(folder: Path, host: str) -> None:
+    """Let Gradio send nothing, record nothing, and keep its files in a folder that goes with the studio."""
+    folder.mkdir()
+    os.environ |= {
+        "GRADIO_ANALYTICS_ENABLED": "False",
+        "GRADIO_TEMP_DIR": str(folder),
+        "GRADIO_RUN_HISTORY": "False",
+        "GRADIO_ALLOWED_PATHS": "",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    # Gradio calls its own page once; a proxy would not find it.
+    for variable in ("no_proxy", "NO_PROXY"):
+        os.environ[variable] = ",".join(filter(None, (os.environ.get(variable), "localhost", "127.0.0.1", host)))
+
+
+def _free_port(host: str, port: int | None) -> int:
+    """Return the port, if it can be listened at, or the first that can."""
+    if port is not None and not 1 <= port <= 65535:
+        raise ValueError(f"--port {port} must be between 1 and 65535")
+    try:
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    except OSError:
+        raise ValueError(f"--host {host} is no address; use 127.0.0.1 for this machine alone") from None
+    for candidate in range(FIRST_PORT, FIRST_PORT + _PORTS) if port is None else [port]:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            if sys.platform != "win32":  # as the server will; there it would let two listen at one port
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, candidate))
+            except PermissionError:
+                raise ValueError(f"--port {candidate} needs an administrator; choose one above 1023") from None
+            except OSError as failure:
+                if port is not None:
+                    raise ValueError(
+                        f"cannot listen at {host}, port {port} ({failure.strerror}); choose another with --port"
+                    ) from None
+                continue
+            return candidate
+    raise ValueError(f"ports {FIRST_PORT} to {FIRST_PORT + _PORTS - 1} of {host} are taken; choose one with --port")
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Leave by the usual way, which clears up, where a signal would end the program at once."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        sys.exit(128 + number)
+
+    signals = [signal.SIGTERM] + ([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])
+    before = {number: signal.signal(number, stop) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,218 @@
+"""The pages in a real Chromium: no complaints, nothing from the network, and everything that moves moves."""
+
+import numpy as np
+import pytest
+
+from roadict import ROAD
+from roadict.experiments.demo import make_demo_page
+from roadict.experiments.page import make_page
+from roadict.experiments.registry import EXPERIMENTS
+from roadict.experiments.runner import PICTURES, make_row
+from roadict.experiments.trial import Finished, atom_sheet, png
+from roadict.metrics import match_atoms
+from roadict.synthetic import planted
+
+PHONE = {"width": 390, "height": 844, "phone": True}
+NAMES = ("solvers", "noisy", "digits", "zebra")
+
+
+def result_of(trial, rng):
+    if EXPERIMENTS[trial.experiment].pictures:
+        return {"psnr": float(20 + rng.random())}
+    value = float(rng.random() / 10)
+    return {"error": value, "error_greedy": value + 0.01, "trace": [[1, 0.5], [100, value]]}
+
+
+@pytest.fixture(scope="module")
+def rows_and_page(tmp_path_factory):
+    """Made-up rows of two figures and two tables, and the address of their page."""
+    folder, rng, rows = tmp_path_factory.mktemp("page"), np.random.default_rng(0), []
+    (folder / PICTURES).mkdir()
+    for name in NAMES:
+        for trial in EXPERIMENTS[name].trials(2, "auto"):
+            row = make_row(Finished(trial, result_of(trial, rng), {"wall": 2.0, "cpu": 1.0}))
+            rows.append(row)
+            if EXPERIMENTS[name].pictures:
+                shape = (28, 28) if name == "digits" else (120, 150)
+                grey = png(np.clip(np.add.outer(*map(np.arange, shape)) / 300 + rng.random() / 4, 0, 1))
+                (folder / PICTURES / f"{row['key']}.png").write_bytes(grey)
+                (folder / PICTURES / f"{row['key']}-atoms.png").write_bytes(png(atom_sheet(rng.random((64, 36)))))
+    target = folder / "report.html"
+    target.write_text(make_page(rows, folder), encoding="utf-8")
+    return rows, target.as_uri()
+
+
+@pytest.fixture(scope="module")
+def demo_page(tmp_path_factory):
+    truth = planted(100, 9, 12, sparsity=2, random_state=0)
+    model = ROAD(12, random_state=0).fit(truth.data)
+    target = tmp_path_factory.mktemp("demo") / "demo.html"
+    target.write_text(make_demo_page(truth, model, 1.0, 0), encoding="utf-8")
+    return truth, model, target.as_uri()
+
+
+def drag(chromium, selector, right, down=0):
+    """Press the mouse in the middle of an element, move it and let it go."""
+    from selenium.webdriver import ActionChains
+
+    element = chromium.find(selector)[0]
+    chromium.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+    ActionChains(chromium.driver).click_and_hold(element).move_by_offset(right, down).release().perform()
+
+
+@pytest.mark.parametrize("window", [{}, {"dark": True}, PHONE, PHONE | {"dark": True}])
+def test_it_loads_without_complaints_or_requests_and_does_not_scroll_sideways(chromium, rows_and_page, window):
+    _, address = rows_and_page
+    chromium.open(address, **window)
+    assert chromium.complaints() == []
+    assert chromium.requests() == [address]  # the page itself, and nothing else
+    assert chromium.width_of_content() <= window.get("width", 1200)
+    assert chromium.run("return [...document.images].every(image => image.complete && image.naturalWidth > 0)")
+
+
+def test_the_watch_sees_complaints_and_requests(chromium, tmp_path):
+    page = tmp_path / "bad.html"
+    head = '<!doctype html><meta name="viewport" content="width=device-width, initial-scale=1">'
+    page.write_text(f'{head}<img src="missing.png"><script>nowhere()</script><p style="width: 2000px">wide', "utf-8")
+    chromium.open(page.as_uri(), **PHONE)
+    assert any("nowhere is not defined" in text for text in chromium.complaints())
+    assert any(address.endswith("missing.png") for address in chromium.requests())
+    assert chromium.width_of_content() >= 2000
+
+
+def test_dark_and_light_differ_and_can_be_read(chromium, rows_and_page):
+    seen = {}
+    for dark in (False, True):
+        chromium.open(rows_and_page[1], dark=dark)
+        for what, selector in (("text", "body"), ("verdict", ".pill"), ("axis", ".plot text")):
+            colours = chromium.run(
+                """const element = document.querySelector(arguments[0]), style = getComputedStyle(element);
+                let behind = element;
+                while (getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)') behind = behind.parentElement;
+                return [element.namespaceURI.endsWith('svg') ? style.fill : style.color,
+                        getComputedStyle(behind).backgroundColor]""",
+                selector,
+            )
+            assert contrast(*colours) > 4.5, (what, dark, colours)  # what WCAG asks of small text
+            seen[what, dark] = colours
+    assert seen["text", False] != seen["text", True]
+
+
+def contrast(*colours):
+    """Ratio of the luminances of two colours, as WCAG defines it."""
+
+    def luminance(colour):
+        parts = np.array([float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]) / 255
+        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted(map(luminance, colours))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_numbers_on_the_page_are_those_of_the_rows(chromium, rows_and_page):
+    rows, address = rows_and_page
+    chromium.open(address)
+    for name in NAMES:
+        shown = chromium.run(
+            "return [...document.querySelectorAll(arguments[0])].map(c => [+c.dataset.value, c.textContent])",
+            f"#{name} td[data-value]",
+        )
+        groups = {}
+        for row in rows:
+            settings = row["settings"]
+            if settings["experiment"] == name:
+                for measure in row["result"].keys() - {"trace"}:
+                    place = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
+                    groups.setdefault((*place, measure), []).append(row["result"][measure])
+        np.testing.assert_allclose(
+            sorted(value for value, _ in shown), sorted(map(np.mean, groups.values())), rtol=1e-12
+        )
+        for value, text in shown:
+            assert float(text.removesuffix(" dB")) == pytest.approx(value, rel=0.05)
+
+
+def test_hovering_shows_the_values_of_the_rows(chromium, rows_and_page):
+    from selenium.webdriver import ActionChains
+
+    rows, address = rows_and_page
+    chromium.open(address)
+    figure = chromium.find("#noisy .plot")[0]
+    chromium.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", figure)
+    assert not chromium.find("#tip")[0].is_displayed()
+    ActionChains(chromium.driver).move_to_element(chromium.find("#noisy .plot .column rect")[0]).perform()
+    text = chromium.find("#tip")[0].text
+    errors = [
+        row["result"]["error"]
+        for row in rows
+        if row["settings"]["panel"] == "30-db"
+        and row["settings"]["method"]["name"] == "ksvd"
+        and row["settings"]["problem"]["n_samples"] == 100
+    ]
+    assert "100 samples" in text
+    assert f"K-SVD {np.mean(errors):.2g} " in text.replace("\n", " ") + " "
+    ActionChains(chromium.driver).move_by_offset(0, 400).perform()
+    assert not chromium.find("#tip")[0].is_displayed()
+
+
+@pytest.mark.parametrize("window", [{}, PHONE])
+def test_the_slider_moves_and_other_pictures_can_be_chosen(chromium, rows_and_page, window):
+    chromium.open(rows_and_page[1], **window)
+    visible = "return getComputedStyle(document.querySelector('#zebra .after')).clipPath"
+    assert chromium.run(visible) == "inset(0px 0px 0px 50%)"
+    width = chromium.find("#zebra .slider")[0].size["width"]
+    drag(chromium, "#zebra .slider input", -width // 4)
+    cut = float(chromium.run(visible).split()[-1].rstrip("%)"))
+    assert cut == pytest.approx(25, abs=3)
+    line = chromium.run(
+        "const r = s => document.querySelector('#zebra ' + s).getBoundingClientRect(); "
+        "return (r('.handle').left - r('.slider').left) / r('.slider').width"
+    )
+    assert line == pytest.approx(cut / 100, abs=0.01)
+
+    chosen = (
+        "return document.querySelector('#zebra .after').src === document.querySelectorAll('#zebra .tile img')[5].src"
+    )
+    assert not chromium.run(chosen)
+    chromium.find("#zebra select.right option")[5].click()
+    assert chromium.run(chosen)
+    label = chromium.find("#zebra .zoom figcaption b")[5].text
+    assert chromium.find("#zebra .tag.right")[0].text.startswith(label)
+
+
+def test_the_region_moves_for_all_methods_at_once(chromium, rows_and_page):
+    chromium.open(rows_and_page[1])
+    where = (
+        "return [...document.querySelectorAll('#zebra .tile')].map(tile => { const one = tile.getBoundingClientRect(), "
+        "two = tile.firstChild.getBoundingClientRect(); return [two.left - one.left, two.top - one.top, "
+        "two.width / one.width]; })"
+    )
+    before = np.array(chromium.run(where))
+    np.testing.assert_allclose(before[:, 2], 4, rtol=1e-3)
+    drag(chromium, "#zebra .tile", 30, 20)
+    moved = np.array(chromium.run(where)) - before
+    np.testing.assert_allclose(moved[:, :2], np.tile([30, 20], (len(moved), 1)), atol=1.5)
+
+
+def test_the_demo_page(chromium, demo_page):
+    truth, model, address = demo_page
+    for window in ({}, PHONE | {"dark": True}):
+        chromium.open(address, **window)
+        assert chromium.complaints() == []
+        assert chromium.requests() == [address]
+        assert chromium.width_of_content() <= window.get("width", 1200)
+    indices, signs = match_atoms(model.components_, truth.dictionary)
+    expected = np.sum(model.components_[indices] * signs[:, None] * truth.dictionary, axis=1)
+    found = chromium.run("return [...document.querySelectorAll('[data-correlation]')].map(e => +e.dataset.correlation)")
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert chromium.find("#found")[0].text == f"{np.sum(expected > 0.99)} of 12"
+    drag(chromium, ".slider input", -80)
+    assert (
+        float(chromium.run("return getComputedStyle(document.querySelector('.slider')).getPropertyValue('--cut')")[:-1])
+        < 40
+    )
+    by_label = chromium.run(
+        "return Object.fromEntries([...document.querySelectorAll('.zoom figcaption')].map(c => "
+        "[c.querySelector('b').textContent, +(c.querySelector('[data-psnr]') || {dataset: {}}).dataset.psnr]))"
+    )
+    assert by_label["ROAD"] > by_label["bicubic"] > by_label["what was given"]

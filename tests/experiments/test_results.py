@@ -1,0 +1,91 @@
+"""What benchmarks/paper.py writes into docs and README comes from the rows, and what is committed is its output."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roadict.experiments.registry import EXPERIMENTS
+from roadict.experiments.rows import RowFile
+from roadict.experiments.runner import make_row
+from roadict.experiments.trial import Finished
+
+ROOT = Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("paper", ROOT / "benchmarks" / "paper.py")
+paper = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(paper)
+BLOCK = re.compile(re.escape(paper.BEGIN) + r"\n(.*?)\n?" + re.escape(paper.END), re.DOTALL)
+
+
+def rows_of(name, number, learner, machine):
+    """Made-up rows of ROAD or of the others."""
+    rng = np.random.default_rng(len(name) + number)
+    for trial in EXPERIMENTS[name].trials(number, "auto"):
+        if trial.method.is_road == (learner == "road"):
+            if EXPERIMENTS[name].pictures:
+                result = {"psnr": 28.3 if trial.method.name == "ksvd-omp" else 25 + float(rng.random())}
+            else:
+                # ROAD needs 200 samples, the others never have enough.
+                enough = learner == "road" and trial.problem.n_samples >= 200
+                result = {"error": 1e-4 if enough else 0.2, "error_greedy": 0.3, "trace": [[1, 0.5], [100, 0.2]]}
+            row = make_row(Finished(trial, result, {"wall": 2.0, "cpu": 1.0}))
+            settings = row["settings"]
+            if name == "zebra":
+                settings["problem"] |= {"source": "the paper's own pictures", "digest": "d"}
+            yield row | {"machine": machine}
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with a README, and rows of ROAD and of the others that two machines made."""
+    (tmp_path / "README.md").write_text(f"before\n{paper.BEGIN}\nold\n{paper.END}\nafter\n", encoding="utf-8")
+    for learner in ("road", "others"):
+        for name in ("solvers", "noisy", "zebra"):
+            file = RowFile(tmp_path / learner / f"{name}.jsonl")
+            for row in rows_of(name, 3 if learner == "road" else 2, learner, f"machine of {learner}"):
+                file.append(row)
+    return tmp_path
+
+
+def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
+    paper.main([repository / "road", repository / "others"], repository)
+    target = repository / "docs" / "results"
+    assert {path.name for path in target.iterdir()} == {"README.md", "solvers.png", "noisy.png", "zebra.png"}
+    text = (target / "README.md").read_text(encoding="utf-8")
+    assert "| Fig. 3: SNR 30 dB | 200 | 200 | more than 400 (BLOTLESS) | 2–3 |" in text
+    assert "- Fig. 1, iADMM stays near 0.01 after 10,000 iterations: not reproduced." in text
+    assert "the paper's MOD, 26.7055 dB, equals its bicubic to four decimals" in text
+    assert "the paper's K-SVD, 27.87 dB, is 0.43 dB under a plain one with OMP, 28.30 dB over 2 trials" in text
+    assert "| ROAD, ρ = 10 | 0.2 | 0.0001 | 0.0001 | 0.0001 | 3 |" in text
+    assert "machine of road" in text
+    assert "machine of others" in text
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    assert readme.startswith("before\n")
+    assert readme.endswith("\nafter\n")
+    assert BLOCK.search(readme)[1] == BLOCK.search(text)[1]
+    assert "old" not in readme
+    paper.main([repository / "road", repository / "others"], repository)
+    assert (repository / "README.md").read_text(encoding="utf-8") == readme
+
+
+def test_a_readme_without_marks_is_told(repository):
+    (repository / "README.md").write_text("nothing", encoding="utf-8")
+    with pytest.raises(ValueError, match="no place for the results"):
+        paper.main([repository / "road"], repository)
+
+
+def test_readme_tells_what_the_committed_summary_tells():
+    readme, summary = ROOT / "README.md", ROOT / "docs" / "results" / "README.md"
+    told = [BLOCK.search(path.read_text(encoding="utf-8")) for path in (readme, summary)]
+    assert told[0][1].count("|") > 50
+    assert told[0][1] == told[1][1]
+
+
+def test_the_committed_summary_shows_figures_that_are_there():
+    folder = ROOT / "docs" / "results"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert shown == [f"{name}.png" for name in EXPERIMENTS]
+    assert all((folder / name).is_file() for name in shown)

@@ -1,0 +1,92 @@
+"""Fits of every kind on the ranks of torchrun: python -m torch.distributed.run ... rank_fits.py FOLDER.
+
+Writes what test_torchrun.py compares with the same fits in one process.
+"""
+
+import sys
+import warnings
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import distributed
+
+from roadict import ROAD
+from roadict.distributed import alone, current
+from roadict.gathering import gathered
+from roadict.synthetic import planted
+
+DATA = planted(151, 8, 12, sparsity=2, random_state=0).data
+HOLES = np.where(np.random.default_rng(1).random(DATA.shape) < 0.1, np.nan, DATA)
+CUTS = {1: [], 2: [110], 3: [110, 110]}  # uneven; the second of three ranks has nothing
+FITS = {
+    "exact": {"rho": 10.0},
+    "ball": {"rho": 10.0, "epsilon": 0.1},
+    "lasso": {"rho": 10.0, "formulation": "lasso"},
+    "inexact": {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260)},
+    "exact, missing": {"rho": 10.0, "missing_values": np.nan},
+    "ball, missing": {"rho": 10.0, "missing_values": np.nan, "epsilon": 0.1},
+    "lasso, missing": {"rho": 10.0, "missing_values": np.nan, "formulation": "lasso"},
+    "reference": {"rho": 10.0, "engine": "reference", "max_iter": 20},
+    "cuda": {"rho": 10.0, "engine": "cuda", "max_iter": 2, "n_components": 3, "epsilon": 0.8},
+    "auto": {"max_iter": 1000},
+}
+
+
+def model(name):
+    return ROAD(**{"n_components": 12, "max_iter": 100, "random_state": 0} | FITS[name])
+
+
+def data_of(name):
+    if name == "cuda":
+        return DATA[:130:4, :5]  # Triton's interpreter is slow
+    if name == "auto":
+        return planted(200, 8, 12, sparsity=2, random_state=3).data  # found by the first, short run
+    return HOLES if name.endswith("missing") else DATA
+
+
+def sums(comm):
+    """Check what Comm promises, on arrays and tensors, small and large."""
+    for count in (1, 5, 4097, 50_000):
+        for dtype in (np.float64, np.float32, np.int64, np.uint8):
+            own = np.random.default_rng([comm.rank, count]).random(count) * 9
+            parts = [np.random.default_rng([rank, count]).random(count) * 9 for rank in range(comm.size)]
+            own, parts = own.astype(dtype), [part.astype(dtype) for part in parts]
+            expected = parts[0].copy()
+            for part in parts[1:]:
+                expected += part  # in the order of the ranks, to the bit
+            found = comm.sum(own.reshape(1, -1))
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, expected.reshape(1, -1))
+            tensor = comm.sum(torch.from_numpy(own))
+            assert isinstance(tensor, torch.Tensor)
+            np.testing.assert_array_equal(tensor.numpy(), expected)
+            np.testing.assert_array_equal(own, parts[comm.rank])  # the argument is left alone
+    assert comm.sum(np.zeros((0, 3))).shape == (0, 3)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    folder = Path(sys.argv[1])
+    distributed.init_process_group("gloo", timeout=timedelta(seconds=120))
+    comm = current()
+    sums(comm)
+    for name in FITS:
+        part = np.split(data_of(name), CUTS[comm.size])[comm.rank]
+        fit = model(name).fit(part)
+        codes = gathered(comm, fit.codes_)
+        if name == "ball":  # the same ranks repeat to the bit
+            np.testing.assert_array_equal(model(name).fit(part).components_, fit.components_)
+        np.testing.assert_array_equal(gathered(comm, fit.components_[None]), [fit.components_] * comm.size)
+        if comm.rank == 0:
+            numbers = [fit.objective_, fit.error_, fit.n_iter_]
+            np.savez(folder / f"{name}.npz", components=fit.components_, codes=codes, numbers=numbers)
+    with alone():
+        own = model("ball").fit(DATA[: 60 + comm.rank])
+    assert own.codes_.shape == (60 + comm.rank, 12)
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""A studio in a process, and its page in a browser, as the tests drive them."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+GUARD = 120
+"""Seconds after which anything has failed; nothing takes so long but on a machine that does much else."""
+
+
+def until(question, what):
+    """Ask until the answer is true."""
+    end = time.monotonic() + GUARD
+    while time.monotonic() < end:
+        answer = question()
+        if answer:
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"waited {GUARD} s for {what}")
+
+
+class Server:
+    """A studio in a process of its own, with a home and a folder for temporary files of its own."""
+
+    def __init__(self, folder):
+        self.home, self.temporary, self.here = (folder / name for name in ("home", "tmp", "here"))
+        for path in (self.home, self.temporary, self.here):
+            path.mkdir()
+        places = {"HOME": self.home, "TMPDIR": self.temporary, "XDG_CACHE_HOME": self.home / "cache"}
+        # Kernels stay compiled where they are; only what the studio writes should be new.
+        caches = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""), "MPLCONFIGDIR": str(folder)}
+        environment = os.environ | {name: str(path) for name, path in places.items()} | caches
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "roadict", "studio", "--no-browser"],
+            cwd=self.here,
+            env={name: value for name, value in environment.items() if value},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.address = re.search(r"http://\S+", self.process.stderr.readline() or "none")[0]
+
+    def jobs(self):
+        """Process numbers of the jobs that run."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        return [number for task in tasks.iterdir() for number in (task / "children").read_text().split()]
+
+    def files(self):
+        """All files in its places."""
+        return [path for place in (self.home, self.temporary, self.here) for path in place.rglob("*")]
+
+    def stop(self, number):
+        """End it; returns its exit code and what it said since its start."""
+        self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=GUARD)
+        return self.process.returncode, said
+
+
+class Page:
+    """The studio's page in the current tab of a browser."""
+
+    def __init__(self, browser, address):
+        self.browser = browser
+        self.driver = browser.driver
+        self.address = address
+        self.tab = self.driver.current_window_handle
+        browser.open(address, height=1400)
+        # The samples come last; before them the page does not listen.
+        until(lambda: browser.run("return [...document.images].some(image => image.naturalWidth > 0)"), "the page")
+
+    def one(self, selector):
+        return until(lambda: self.browser.find(selector), selector)[0]
+
+    def upload(self, path, tab="pictures"):
+        self.send(path, tab)
+        shown = lambda: self.one(f"#{tab}-file").text.replace("\n", "")  # noqa: E731
+        until(lambda: path.name in shown(), "the upload")
+
+    def send(self, path, tab="pictures"):
+        """Drop a file, whatever becomes of it."""
+        self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
+
+    def choose(self, group, label):
+        next(item for item in self.browser.find(f"#{group} label") if item.text.strip() == label).click()
+
+    def panel(self, tab="pictures"):
+        return self.one(f"#{tab}-panel .rd-panel")
+
+    def wait_for(self, title, tab="pictures"):
+        """Wait until the panel has this title; returns what it says."""
+        read = "const panel = document.querySelector(arguments[0]); return panel && panel.innerText"
+        selector = f"#{tab}-panel .rd-panel"
+
+        def said():
+            text = self.browser.run(read, selector) or ""
+            assert title == "That did not work" or "That did not work" not in text, text
+            return text if text.startswith(title) else None
+
+        return until(said, title)
+
+    def download(self, button, folder):
+        """Click and return the file."""
+        before = set(folder.iterdir())
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+        self.one(f"#{button}").click()
+        fresh = lambda: [path for path in set(folder.iterdir()) - before if path.suffix != ".crdownload"]  # noqa: E731
+        return until(fresh, "the download")[0]
+
+    def troubles(self):
+        """Errors of the console, and requests to other places than the studio."""
+        errors = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+        return errors + [
+            url for url in self.browser.requests() if urlsplit(url).netloc != urlsplit(self.address).netloc
+        ]

@@ -1,0 +1,211 @@
+"""The studio in a real browser: a real server, real files, real clicks."""
+
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from roadict.synthetic import planted
+
+from .driving import GUARD, Page, Server, until
+
+
+def repeat(command, folder):
+    """Run the command that the page shows; returns the file that it writes."""
+    words = shlex.split(command)
+    assert words[0] == "roadict"
+    subprocess.run([sys.executable, "-m", "roadict", *words[1:], "-q"], cwd=folder, check=True, timeout=GUARD)
+    return folder / words[words.index("-o") + 1]
+
+
+def command_of(page, tab="pictures"):
+    return page.one(f"#{tab}-command .cm-content").text.replace("\n", "")
+
+
+def test_a_picture_is_denoised_as_on_the_command_line(page, tiny, tmp_path):
+    page.upload(tiny)
+    until(lambda: "24 × 24 pixels, grey, 8 bits" in page.one("#pictures-preview").text, "the preview")
+    page.choose("pictures-task", "Denoise")
+    page.one("#pictures-run").click()
+    shares, drawn = set(), set()
+
+    def done():
+        panel = page.panel().get_attribute("innerHTML")
+        shares.update(part.split('"')[0] for part in panel.split('aria-valuenow="')[1:])
+        drawn.update(name for name in ("<svg", "<img") if name in panel)
+        return "<strong>Done" in panel
+
+    until(done, "the result")
+    assert len(shares) > 2  # the progress moved
+    assert drawn == {"<svg", "<img"}  # the objective and the atoms were there to see
+    assert "estimated" in page.panel().text
+    assert len(until(lambda: page.browser.find("#pictures-slider img"), "the slider")) == 2
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    picture = page.download("pictures-result", downloads)
+    command = page.download("pictures-script", downloads).read_text()
+    assert command.strip() == command_of(page)
+    assert picture.name == "tiny-denoised.png"
+    assert picture.read_bytes() == repeat(command, tmp_path).read_bytes()
+
+
+def test_a_mask_is_drawn_and_its_pixels_filled(page, tiny, tmp_path):
+    from selenium.webdriver import ActionChains
+
+    page.choose("pictures-task", "Inpaint")
+    page.upload(tiny)
+    canvas = page.one("#pictures-editor canvas")
+    until(lambda: canvas.size["height"] > 100, "the canvas")
+    page.browser.run("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    # What is drawn before the canvas is ready is lost: draw until the page has it.
+    page.one("#pictures-run").click()
+    assert "Nothing is drawn yet" in page.wait_for("That did not work")
+
+    def drawn():
+        ActionChains(page.driver).move_to_element(canvas).click_and_hold().move_by_offset(20, 5).release().perform()
+        return page.browser.find("#pictures-editor button[aria-label='Undo']:not([disabled])")
+
+    until(drawn, "something drawn")
+    page.one("#pictures-run").click()
+    until(lambda: "That did not work" not in page.panel().text, "the job")
+    assert "pixels are missing" in page.wait_for("Done")
+    mask = page.download("pictures-mask", tmp_path)
+    picture = page.download("pictures-result", tmp_path).read_bytes()
+    assert "--mask tiny-mask.png" in command_of(page)
+    missing = np.asarray(Image.open(mask)) > 0
+    assert missing.shape == (24, 24)
+    assert missing[12, 12]
+    assert not missing[[0, 0, -1, -1], [0, -1, 0, -1]].any()
+    assert picture == repeat(command_of(page), tmp_path).read_bytes()
+
+
+def test_signals_are_learned_as_on_the_command_line(page, tmp_path):
+    path = tmp_path / "signals.csv"
+    np.savetxt(path, planted(120, 8, 10, sparsity=2, random_state=0).data, delimiter=",")
+    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.upload(path, "signals")
+    until(lambda: "120 signals of 8 entries" in page.one("#signals-summary").text, "the summary")
+    atoms = page.one("#signals-components textarea, #signals-components input")
+    atoms.clear()
+    atoms.send_keys("10")
+    page.one("#signals-run").click()
+    said = page.wait_for("Done", "signals")
+    assert "120 samples of 8 features" in said
+    captions = [caption.text for caption in page.browser.find("#signals-panel figcaption")]
+    assert [caption.split(",")[0].split(" over")[0] for caption in captions] == [
+        "10 atoms",
+        "Share of the signals that use each atom",
+        "Objective",
+        "Residuals and error of the data",
+    ]
+    (tmp_path / "downloads").mkdir()
+    model = page.download("signals-result", tmp_path / "downloads")
+    assert "-k 10" in command_of(page, "signals")
+    again = repeat(command_of(page, "signals"), tmp_path)
+    with np.load(model) as learned, np.load(again) as expected:
+        assert learned.keys() == expected.keys()
+        for name in learned.keys() - {"history_seconds"}:
+            np.testing.assert_array_equal(learned[name], expected[name])
+
+
+def test_a_second_page_waits_and_runs_after_a_cancel(page, server, tiny, large):
+    page.upload(large)
+    page.choose("pictures-task", "Denoise")
+    page.one("#pictures-run").click()
+    page.wait_for("Denoising")
+    (job,) = server.jobs()
+    page.driver.switch_to.new_window("tab")
+    second = Page(page.browser, server.address)
+    second.upload(tiny)
+    second.choose("pictures-task", "Denoise")
+    second.one("#pictures-run").click()
+    assert "One job is ahead" in second.wait_for("Waiting in the queue")
+    assert server.jobs() == [job]
+    page.driver.switch_to.window(page.tab)
+    page.one("#pictures-cancel").click()
+    page.wait_for("Cancelled")
+    until(lambda: job not in server.jobs(), "the machine to be free")
+    page.driver.switch_to.window(second.tab)
+    second.wait_for("Done")
+    page.driver.close()
+    page.driver.switch_to.window(page.tab)
+
+
+def test_a_closed_page_ends_its_job(page, server, large):
+    page.driver.switch_to.new_window("tab")
+    closing = Page(page.browser, server.address)
+    closing.upload(large)
+    closing.choose("pictures-task", "Denoise")
+    closing.one("#pictures-run").click()
+    closing.wait_for("Denoising")
+    page.driver.close()
+    page.driver.switch_to.window(page.tab)
+    until(lambda: server.jobs() == [], "the end of the job")
+
+
+def no_picture(path):
+    path.write_text("Dear diary")
+
+
+def too_wide(path):
+    Image.new("1", (4001, 1000)).save(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "sentence"),
+    [
+        ("notes.txt", no_picture, "notes.txt is no picture in a format that roadict reads; convert it to PNG"),
+        ("wide.png", too_wide, "wide.png has 4001 x 1000 pixels; the studio takes 4,000,000 at most"),
+    ],
+)
+def test_a_bad_file_is_answered_with_a_sentence(page, tmp_path, name, write, sentence):
+    write(tmp_path / name)
+    page.upload(tmp_path / name)
+    until(lambda: sentence in page.one("#pictures-preview").text, "the sentence")
+    page.one("#pictures-run").click()
+    assert sentence in page.wait_for("That did not work")
+
+
+def test_too_large_a_file_is_not_taken(page, server, tmp_path):
+    path = tmp_path / "huge.png"
+    path.write_bytes(bytes(33 << 20))
+    page.send(path)
+    until(lambda: "maximum" in page.one("body").text.lower(), "the refusal")
+    assert not [file for file in server.files() if file.name == "huge.png"]
+
+
+def test_only_this_machine_is_served(server):
+    port = urlsplit(server.address).port
+    assert urlsplit(server.address).hostname == "127.0.0.1"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port), timeout=5)
+
+
+def test_nothing_is_left_of_a_studio_that_is_ended_in_the_middle_of_a_job(needs_gradio, chromium, tmp_path, large):
+    server = Server(tmp_path)
+    page = Page(chromium, server.address)
+    page.upload(large)
+    page.choose("pictures-task", "Denoise")
+    page.one("#pictures-run").click()
+    page.wait_for("Denoising")
+    (job,) = server.jobs()
+    assert [file for file in server.files() if file.name == "large.png"]
+    assert server.stop(signal.SIGTERM) == (128 + signal.SIGTERM, "")
+    until(lambda: not alive(job), "the end of the job")
+    assert server.files() == []
+    chromium.driver.get("about:blank")
+    chromium.complaints()  # of a page whose server has gone
+
+
+def alive(number):
+    try:
+        with open(f"/proc/{number}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

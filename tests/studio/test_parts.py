@@ -1,0 +1,209 @@
+"""What the studio is made of, without a browser."""
+
+import io
+import re
+import socket
+import subprocess
+import sys
+from base64 import b64decode
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from roadict import cli
+from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
+from roadict.studio.commands import TASKS, Command, learn_command, picture_command
+from roadict.studio.server import serve
+
+GUARD = 60
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(picture_command(task, "-odd 'name'.png", scale=2, sigma=12.5, mask="-m.png", seed=3) for task in TASKS),
+        learn_command("-d.csv", n_components=4, epsilon=0.1, missing=True, seed=1),
+        learn_command("d.npy", method="ksvd", sparsity=2),
+    ],
+)
+def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, capsys):
+    """They are refused for the missing file, and for nothing else."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["roadict", *command.arguments])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_options_reach_the_command():
+    assert picture_command("upscale", "a.jpg", scale=4, seed=7).text() == (
+        "roadict upscale a.jpg -o a-enlarged.png --scale 4 --seed 7"
+    )
+    assert "--mask m.png" in picture_command("inpaint", "a.png", mask="m.png").text()
+    assert "--mask" not in picture_command("inpaint", "a.png").text()
+    assert "--sigma" not in picture_command("denoise", "a.png").text()
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), ("auto", None), ("0", 0.0), (" 2.5", 2.5)])
+def test_fields_hold_numbers_or_nothing(text, value):
+    assert inputs.number("Noise", text) == value
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "many"])
+def test_other_text_in_a_field_is_refused(text):
+    with pytest.raises(ValueError, match=f"Noise is {text}; it must be a number of 0 or more"):
+        inputs.number("Noise", text)
+
+
+def test_counts_are_whole():
+    assert inputs.whole("Atoms", "12") == 12
+    with pytest.raises(ValueError, match=r"Atoms is 1\.5; it must be a whole number of at least 1"):
+        inputs.whole("Atoms", "1.5")
+    with pytest.raises(ValueError, match="Atoms is 0; it must be"):
+        inputs.whole("Atoms", "0")
+
+
+def test_files_are_named_without_the_folder_that_they_lie_in(tmp_path):
+    (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.raises(ValueError, match=r"^cut\.png "):
+        inputs.read_picture(tmp_path / "cut.png")
+    (tmp_path / "words.csv").write_text("one,two\n")
+    with pytest.raises(ValueError, match=r"^words\.csv "):
+        inputs.read_table(tmp_path / "words.csv")
+
+
+def test_what_is_too_large_is_refused(tmp_path, monkeypatch):
+    np.save(tmp_path / "data.npy", np.zeros((10, 10)))
+    assert inputs.read_table(tmp_path / "data.npy").shape == (10, 10)
+    monkeypatch.setattr(inputs, "MAX_BYTES", 900)
+    with pytest.raises(ValueError, match=r"data\.npy has more than"):
+        inputs.read_table(tmp_path / "data.npy")
+    with pytest.raises(ValueError, match="use the command line"):
+        inputs.check_state((10_000, 101), 100)
+    inputs.check_state((10_000, 100), 100)
+
+
+def test_archives_are_refused(tmp_path):
+    np.savez(tmp_path / "data.npz", np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"data\.npz is none of \.npy, \.csv"):
+        inputs.read_table(tmp_path / "data.npz")
+
+
+def test_a_mask_of_the_same_name_does_not_replace_the_picture(tmp_path):
+    for folder in ("job", "one", "two"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "one" / "a.png").write_text("picture")
+    (tmp_path / "two" / "a.png").write_text("mask")
+    name = inputs.place(tmp_path / "one" / "a.png", tmp_path / "job")
+    other = inputs.place(tmp_path / "two" / "a.png", tmp_path / "job", taken=name)
+    assert (tmp_path / "job" / name).read_text() == "picture"
+    assert (tmp_path / "job" / other).read_text() == "mask"
+
+
+def test_sixteen_bits_are_shown_by_their_upper_half():
+    assert np.asarray(inputs.for_screen(np.array([[0, 65535, 0x1234]], np.uint16))).tolist() == [[0, 255, 0x12]]
+
+
+def test_missing_pixels_are_marked_and_small_pictures_enlarged_for_the_slider(tmp_path):
+    grey = np.full((8, 8), 50, np.uint8)
+    mask = np.zeros((8, 8), np.uint8)
+    mask[2, 3] = 255
+    for name, pixels in {
+        "a.png": grey,
+        "m.png": mask,
+        "a-filled.png": grey,
+        "a-enlarged.png": np.tile(grey, (2, 2)),
+    }.items():
+        Image.fromarray(pixels).save(tmp_path / name)
+    fill = jobs.Job(picture_command("inpaint", "a.png", mask="m.png"), tmp_path, "me")
+    before, after = (
+        np.asarray(Image.open(path)) for path in comparison.before_and_after(tmp_path / "a.png", fill, "inpaint")
+    )
+    assert before[2, 3].tolist() == [0xD1, 0x60, 0x1F]
+    assert (before == after).all(axis=2).sum() == 63
+    enlarge = jobs.Job(picture_command("upscale", "a.png", scale=2), tmp_path, "me")
+    shown = comparison.before_and_after(tmp_path / "a.png", enlarge, "upscale")
+    assert [np.asarray(Image.open(path)).shape for path in shown] == [(16, 16, 3)] * 2
+
+
+def test_transparent_pictures_are_shown_on_white():
+    clear = Image.fromarray(np.array([[[10, 20, 30, 0], [10, 20, 30, 255]]], np.uint8))
+    assert np.asarray(comparison.opaque(clear)).tolist() == [[[255, 255, 255], [10, 20, 30]]]
+
+
+def test_drawings_are_well_formed():
+    falling = (10 * 0.9 ** np.arange(2000)).tolist()
+    drawn = [
+        drawings.objective_curve([falling, [3.0, 3.0, 3.0]]),
+        drawings.objective_curve([[1.0, 1.0]]),
+        drawings.residual_curves({"primal": np.array([1.0, 0.0, 0.1]), "dual": np.array([1.0, np.nan, 2.0])}),
+        drawings.usage_bars(np.array([0.0, 0.5, 0.25])),
+        drawings.atoms_picture(np.eye(5)),
+    ]
+    for text in drawn:
+        ElementTree.fromstring(text)
+        assert "nan" not in text
+    assert drawings.objective_curve([]) == drawings.objective_curve([[1.0]])
+    assert len(drawn[0]) < 20_000  # long runs are thinned
+
+
+def test_bars_are_as_high_as_the_usage_and_fall():
+    heights = [float(h) for h in re.findall(r' height="([\d.]+)"/>', drawings.usage_bars(np.array([0.1, 0.4, 0.2])))]
+    assert heights == pytest.approx([heights[0], heights[0] / 2, heights[0] / 4], abs=0.1)
+
+
+def test_square_atoms_become_tiles_with_gaps_between():
+    atoms = np.array([[1.0, -1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 2.0]])
+    address = drawings.atoms_picture(atoms).split('src="')[1].split('"')[0]
+    grey, alpha = np.moveaxis(np.asarray(Image.open(io.BytesIO(b64decode(address.split(",")[1])))), 2, 0)
+    assert grey.shape == (2, 5)
+    assert grey[:, :2].tolist() == [[255, 0], [128, 191]]
+    assert grey[:, 3:].tolist() == [[128, 128], [128, 255]]
+    assert alpha.tolist() == [[255, 255, 0, 255, 255]] * 2
+
+
+def test_what_others_wrote_is_shown_as_text():
+    job = jobs.Job(Command((), "x"), None, "me")
+    job.seen.lines = ["<b>said</b>", "roadict: warning: <i>warned</i>"]
+    for shown in (panels.problem("<script>"), panels.done(job)):
+        assert not re.search("<(script|b|i)>", shown)
+
+
+@pytest.mark.parametrize("make", [samples.picture_samples, samples.signal_samples])
+def test_samples_can_be_read(make, tmp_path):
+    made = make(tmp_path)
+    assert len({sample.file for sample in made}) == len(made)
+    for sample in made:
+        (inputs.read_table if sample.task == "learn" else inputs.read_picture)(sample.file)
+
+
+def test_without_gradio_the_extra_is_named():
+    program = "import sys; sys.modules['gradio'] = None; sys.argv = ['roadict', 'studio']; "
+    program += "from roadict.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "roadict: error: the studio needs Gradio: pip install 'roadict[studio]'\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "message"),
+    [
+        ("127.0.0.1", 0, "--port 0 must be between 1 and 65535"),
+        ("127.0.0.1", 70000, "--port 70000 must be between 1 and 65535"),
+        ("no such host", None, "--host no such host is no address"),
+    ],
+)
+def test_bad_addresses_are_refused(host, port, message, monkeypatch):
+    monkeypatch.setattr("roadict.studio.server._need_gradio", lambda: None)
+    with pytest.raises(ValueError, match=message):
+        serve(host, port, open_browser=False, told=print)
+
+
+def test_a_port_that_is_taken_is_refused(monkeypatch):
+    monkeypatch.setattr("roadict.studio.server._need_gradio", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=rf"port {port} \(.+\); choose another with --port"):
+            serve("127.0.0.1", port, open_browser=False, told=print)

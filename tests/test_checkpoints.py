@@ -1,0 +1,398 @@
+"""Runs that are stopped and go on: the same model, or a clear word; never a wrong one."""
+
+import errno
+import itertools
+import json
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from roadict import ROAD, AlternatingDictionaryLearning, checkpoints, load
+from roadict.checkpoints import CheckpointError, DamagedError
+from roadict.distributed import SERIAL
+from roadict.keeper import Checkpoint, RunStoppedError
+from roadict.synthetic import planted
+
+DATA = planted(90, 6, 9, sparsity=2, random_state=0).data
+HOLES = np.where(np.random.default_rng(1).random(DATA.shape) < 0.1, np.nan, DATA)
+CUTS = {1: [], 2: [70], 3: [20, 20]}
+ROADS = {
+    "exact": {"rho": 10.0},
+    "ball": {"rho": 10.0, "epsilon": 0.1},
+    "lasso": {"rho": 10.0, "formulation": "lasso"},
+    "inexact": {"formulation": "inexact"},
+    "missing": {"rho": 10.0, "missing_values": np.nan},
+    "several starts": {"rho": 10.0, "n_init": 3, "max_iter": 30},
+    "annealed, several starts": {"max_iter": 200, "n_init": 3},
+    "reference": {"rho": 10.0, "engine": "reference", "max_iter": 40},
+    "without a seed": {"rho": 10.0, "n_init": 2, "max_iter": 30, "random_state": None},
+}
+UPDATES = ("mod", "ksvd", "approximate-ksvd", "simco", "blotless", "sequential", "consistent-sequential")
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def road(**parameters):
+    return ROAD(**{"n_components": 9, "max_iter": 60, "random_state": 0} | parameters)
+
+
+def data_of(model):
+    return HOLES if getattr(model, "missing_values", None) is not None else DATA
+
+
+def stopping(folder, moment, every=1e9):
+    """Ask for a stop after so many iterations."""
+    calls = itertools.count(1)
+    return Checkpoint(folder, every=every, stop=lambda: 15 if next(calls) == moment else 0)
+
+
+def stop_at(folder, model, moment, data=None):
+    """Run until a stop; False where the fit was faster."""
+    try:
+        model.set_params(checkpoint=stopping(folder, moment)).fit(data_of(model) if data is None else data)
+    except RunStoppedError:
+        return True
+    return False
+
+
+def assert_same(first, second):
+    np.testing.assert_array_equal(first.components_, second.components_)
+    np.testing.assert_array_equal(first.codes_, second.codes_)
+    assert (first.n_iter_, first.stop_reason_, first.objective_, first.error_) == (
+        second.n_iter_,
+        second.stop_reason_,
+        second.objective_,
+        second.error_,
+    )
+    for column in ("objective", "primal", "dual", "error", "rho"):
+        np.testing.assert_array_equal(first.history_[column], second.history_[column])
+
+
+@pytest.mark.parametrize("name", ROADS)
+def test_a_stopped_run_ends_as_if_it_had_not_been(tmp_path, name):
+    for moment in (1, 13, 14, 47, 95):
+        folder = tmp_path / f"at {moment}"
+        unbroken = road(**ROADS[name])
+        if unbroken.random_state is None:  # the checkpoint knows the seed that was drawn
+            assert stop_at(folder, road(**ROADS[name]), moment) is (moment < 60)
+            if moment < 60:
+                first, second = folder, tmp_path / f"copy {moment}"
+                shutil.copytree(first, second)
+                models = [road(**ROADS[name], checkpoint=place).fit(DATA) for place in (first, second)]
+                assert_same(*models)
+            continue
+        stopped = stop_at(folder, road(**ROADS[name]), moment)
+        assert stopped or moment > 20
+        if stopped:
+            resumed = road(**ROADS[name], checkpoint=folder).fit(data_of(unbroken))
+            assert_same(resumed, unbroken.fit(data_of(unbroken)))
+
+
+def test_a_look_for_an_exact_fit_is_not_repeated(tmp_path, monkeypatch):
+    """A run that has been looked at on its way down goes on to the next, smaller residual."""
+    looks, callback_at = [], []
+
+    def look(data, atoms, *rest):
+        looks.append(atoms.copy())
+
+    monkeypatch.setattr("roadict.road.learn.find_exact_fit", look)
+    options = {"max_iter": 600, "n_init": 1, "callback": lambda snapshot: callback_at.append(len(looks))}
+    unbroken = road(**options).fit(DATA)
+    expected = looks.copy()
+    assert len(expected) > 1
+    moment = callback_at.index(1) + 3  # three iterations after the first look
+    looks.clear()
+    callback_at.clear()
+    assert stop_at(tmp_path, road(**options), moment)
+    assert len(looks) == 1
+    assert_same(road(**options, checkpoint=tmp_path).fit(DATA), unbroken)
+    np.testing.assert_array_equal(looks, expected)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_two_stage_runs_go_on_too(tmp_path, update):
+    def model(**more):
+        return AlternatingDictionaryLearning(9, update=update, max_iter=30, tol=0, random_state=0, **more)
+
+    unbroken = model().fit(DATA)
+    for moment in (1, 12, 24, 25, 29):  # the last fifth goes on from the best iteration
+        folder = tmp_path / str(moment)
+        assert stop_at(folder, model(), moment)
+        resumed = model(checkpoint=folder).fit(DATA)
+        np.testing.assert_array_equal(resumed.components_, unbroken.components_)
+        np.testing.assert_array_equal(resumed.codes_, unbroken.codes_)
+        assert (resumed.objective_, resumed.error_) == (unbroken.objective_, unbroken.error_)
+
+
+def test_checkpoints_change_nothing_and_two_are_kept(tmp_path):
+    kept = road(rho=10.0, checkpoint=Checkpoint(tmp_path, every=0)).fit(DATA)
+    assert_same(kept, road(rho=10.0).fit(DATA))
+    numbers = checkpoints.numbers(tmp_path)
+    assert len(numbers) == 2
+    assert numbers[1] == numbers[0] + 1
+    assert len(list(tmp_path.iterdir())) == 2 * 3
+    again = road(rho=10.0, checkpoint=tmp_path).fit(DATA)  # nothing is left to do
+    assert_same(again, kept)
+
+
+@pytest.mark.parametrize("writers", [1, 2, 3])
+def test_a_run_goes_on_with_another_number_of_ranks(tmp_path, on_ranks, writers):
+    for name in ("ball", "several starts", "missing"):
+        data = HOLES if name == "missing" else DATA
+        unbroken = road(**ROADS[name]).fit(data)
+        folder = tmp_path / name
+        parts = np.split(data, CUTS[writers])
+
+        def stop(comm, folder=folder, parts=parts, name=name):
+            return stop_at(folder, road(**ROADS[name]), 43 - comm.rank, parts[comm.rank])  # some rank is the first
+
+        assert on_ranks(writers, stop) == [True] * writers
+        for readers in (1, 2, 3):
+            copy = tmp_path / f"{name} {readers}"
+            shutil.copytree(folder, copy)
+            shares = np.split(data, CUTS[readers])
+
+            def go_on(comm, copy=copy, shares=shares, name=name):
+                return road(**ROADS[name], checkpoint=copy).fit(shares[comm.rank])
+
+            models = on_ranks(readers, go_on)
+            np.testing.assert_allclose(models[0].components_, unbroken.components_, atol=1e-10)
+            codes = np.concatenate([model.codes_ for model in models])
+            np.testing.assert_allclose(codes, unbroken.codes_, atol=1e-9)
+            assert models[0].n_iter_ == unbroken.n_iter_
+
+
+# ---- what may go wrong ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stopped_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stopped")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.raises(RunStoppedError):
+            road(rho=10.0, checkpoint=stopping(folder, 31, every=0)).fit(DATA)
+        assert checkpoints.numbers(folder) == [30, 31]
+        return folder, road(rho=10.0).fit(DATA)
+
+
+@pytest.fixture
+def stopped(stopped_once, tmp_path):
+    """A folder with two checkpoints of a run, and the model that it leads to."""
+    folder, unbroken = stopped_once
+    shutil.copytree(folder, tmp_path / "kept")
+    return tmp_path / "kept", unbroken
+
+
+def files(folder, number):
+    return sorted(folder.glob(f"checkpoint-{number:06d}.*"))
+
+
+def flip(path, place):
+    raw = bytearray(path.read_bytes())
+    raw[int(place * (len(raw) - 1))] ^= 0x10
+    path.write_bytes(raw)
+
+
+DAMAGE = {
+    "flipped at the start": lambda path: flip(path, 0.0),
+    "flipped within": lambda path: flip(path, 0.61),
+    "flipped at the end": lambda path: flip(path, 1.0),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-7]),
+    "empty": lambda path: path.write_bytes(b""),
+    "removed": lambda path: path.unlink(),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "of another set": lambda path: shutil.copy(str(path).replace("000031", "000030"), path),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_damaged_set_is_named_and_the_one_before_is_used(stopped, damage, which):
+    folder, unbroken = stopped
+    path = files(folder, 31)[which]
+    DAMAGE[damage](path)
+    resumed = road(rho=10.0, checkpoint=folder)
+    if path.suffix == ".json" and damage in ("removed", "of another set"):
+        # A set without its manifest was never finished, and the older one under this name is whole.
+        assert_same(resumed.fit(DATA), unbroken)
+        return
+    with pytest.warns(UserWarning, match=rf"{path.name}.*going on from .*checkpoint-000030.json"):
+        resumed.fit(DATA)
+    assert_same(resumed, unbroken)
+
+
+def test_every_byte_of_a_manifest_counts(stopped):
+    folder, _ = stopped
+    path = folder / "checkpoint-000031.json"
+    raw = path.read_bytes()
+    problem = json.loads(raw)["content"]["problem"]
+    for place in range(0, len(raw), 7):
+        flipped = bytearray(raw)
+        flipped[place] ^= 0x01
+        path.write_bytes(flipped)
+        assert says_the_same(raw, flipped) or is_refused(folder, problem), place
+
+
+def says_the_same(raw, flipped):
+    """White space may change."""
+    try:
+        return json.loads(raw) == json.loads(flipped)
+    except ValueError:
+        return False
+
+
+def is_refused(folder, problem):
+    try:
+        checkpoints.read(folder, 31, problem, len(DATA), SERIAL)
+    except CheckpointError:
+        return True
+    return False
+
+
+def test_two_damaged_sets_are_an_error_that_names_them(stopped):
+    folder, _ = stopped
+    for number in (30, 31):
+        flip(files(folder, number)[1], 0.5)
+    with pytest.raises(CheckpointError, match=r"checkpoint-000031.*checkpoint-000030.*remove the folder"):
+        road(rho=10.0, checkpoint=folder).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "data", "said"),
+    [
+        ({"rho": 11.0}, DATA, "rho: 10.0 there, 11.0 here"),
+        ({"rho": 10.0, "max_iter": 61}, DATA, "max_iter: 60 there, 61 here"),
+        ({"rho": 10.0, "random_state": 1}, DATA, "random_state: 0 there, 1 here"),
+        ({"rho": 10.0, "dict_init": np.eye(9, 6) + 0.1}, DATA, "dict_init: None there"),
+        ({"rho": 10.0}, DATA[::-1], "data: "),
+        ({"rho": 10.0}, DATA * (1 + 1e-15), "data: "),
+        ({"rho": 10.0}, DATA.astype(np.float32), "dtype: 'float64' there, 'float32' here"),
+        ({"rho": 10.0}, DATA[:-1], "n_samples: 90 there, 89 here"),
+        ({"rho": 10.0, "engine": "reference"}, DATA, "engine: 'numba' there, 'reference' here"),
+    ],
+)
+def test_a_checkpoint_of_another_problem_is_refused(stopped, parameters, data, said):
+    folder, _ = stopped
+    before = sorted(folder.iterdir())
+    with pytest.raises(CheckpointError, match=f"checkpoint-000031.json is of another problem.*{said}"):
+        road(**parameters, checkpoint=folder).fit(data)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_does_not_matter_may_differ(stopped):
+    folder, unbroken = stopped
+    other = road(rho=10.0, n_jobs=1, callback=lambda snapshot: None, transform_algorithm="omp", checkpoint=folder)
+    assert_same(other.fit(DATA), unbroken)
+
+
+def test_a_later_format_is_refused_with_the_remedy(stopped):
+    folder, _ = stopped
+    path = folder / "checkpoint-000031.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
+    with pytest.raises(CheckpointError, match="written by a later roadict, as version 2"):
+        road(rho=10.0, checkpoint=folder).fit(DATA)
+
+
+def test_a_folder_with_checkpoints_is_not_overwritten_unasked(stopped):
+    folder, _ = stopped
+    with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
+        road(rho=10.0, checkpoint=Checkpoint(folder, resume=False)).fit(DATA)
+
+
+def test_the_layout_of_another_machine_is_refused(stopped, monkeypatch):
+    folder, _ = stopped
+    monkeypatch.setattr("roadict.road.engines.fused.width_of", lambda dtype: 2)
+    with pytest.raises(CheckpointError, match="another layout"):
+        road(rho=10.0, checkpoint=folder).fit(DATA)
+
+
+def test_leftovers_of_a_killed_run_are_swept_away(stopped):
+    folder, unbroken = stopped
+    (folder / ".roadict-0123456789abcdef.tmp").write_bytes(b"half")
+    (folder / "checkpoint-000032.rank-0.bin").write_bytes(b"half")
+    (folder / "notes.txt").write_text("mine")
+    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
+    assert {path.name.split(".")[0] for path in folder.iterdir()} == {"checkpoint-000030", "checkpoint-000031", "notes"}
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(stopped, monkeypatch):
+    folder, unbroken = stopped
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.warns(UserWarning, match="No space left on device"):
+        model = road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA)
+    assert_same(model, unbroken)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    with pytest.raises(RunStoppedError, match=r"No space left on device.*earlier one is as it was"):
+        road(rho=10.0, checkpoint=stopping(folder, 3)).fit(DATA)
+    monkeypatch.setattr(os, "fsync", real)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_disk_that_is_full_for_the_manifest_alone(stopped, monkeypatch):
+    folder, unbroken = stopped
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    real = os.replace
+
+    def replace(source, target):
+        if str(target).endswith(".json"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.warns(UserWarning, match="No space left"):
+        assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), unbroken)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_rank_whose_disk_is_full_is_heard_by_all(tmp_path, on_ranks, monkeypatch):
+    real = checkpoints._write_arrays
+
+    def write(path, arrays):
+        if path.name.endswith("rank-1.bin"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(path, arrays)
+
+    monkeypatch.setattr(checkpoints, "_write_arrays", write)
+    parts = np.split(DATA, CUTS[2])
+
+    def fit(comm):
+        return road(rho=10.0, max_iter=5, checkpoint=Checkpoint(tmp_path, every=0)).fit(parts[comm.rank])
+
+    with pytest.warns(UserWarning, match="No space left"):
+        assert [model.n_iter_ for model in on_ranks(2, fit)] == [5, 5]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"checkpoint folder .*file.* cannot be used"):
+        road(rho=10.0, checkpoint=tmp_path / "file").fit(DATA)
+
+
+def test_checkpoint_settings_are_not_saved_with_the_model(tmp_path):
+    model = road(rho=10.0, max_iter=5, checkpoint=tmp_path / "kept").fit(DATA)
+    model.save(tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").checkpoint is None
+
+
+def test_files_hold_plain_numbers_and_nothing_else(stopped):
+    folder, _ = stopped
+    content = json.loads(Path(folder / "checkpoint-000031.json").read_text())["content"]
+    for file in [content["shared"], *content["ranks"]]:
+        size = sum(int(np.prod(entry["shape"])) * np.dtype(entry["dtype"]).itemsize for entry in file["arrays"])
+        assert (folder / file["file"]).stat().st_size == size == file["bytes"]
+    with pytest.raises(DamagedError):
+        checkpoints.read(folder, 29, content["problem"], len(DATA), SERIAL)

@@ -1,0 +1,181 @@
+"""Real processes under torchrun: the same results as one process, a rank that is killed, a rank that hangs."""
+
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from roadict import load
+from roadict.synthetic import planted
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(os.name == "nt" or not Path("/proc").exists(), reason="needs Linux")
+
+SCRIPT = Path(__file__).with_name("rank_fits.py")
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node")
+GUARD = 300  # seconds after which processes that hang are given up
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+LONG = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "1500", "--seed", "0", "--codes", "gather")
+
+
+@pytest.fixture(scope="module")
+def rank_fits():
+    spec = importlib.util.spec_from_file_location("rank_fits", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def serial_fits(rank_fits):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return {name: rank_fits.model(name).fit(rank_fits.data_of(name)) for name in rank_fits.FITS}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_ranks_learn_what_one_process_learns(tmp_path, serial_fits, size):
+    """Every formulation, with and without missing entries, uneven shards, one of them empty; float64."""
+    done = subprocess.run(
+        [*TORCHRUN, str(size), str(SCRIPT), str(tmp_path)],
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=GUARD, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name, alone in serial_fits.items():
+        found = np.load(tmp_path / f"{name}.npz")
+        objective, error, n_iter = found["numbers"]
+        if name == "auto":  # chaotic while ρ is small
+            assert objective == pytest.approx(alone.objective_, rel=0.01)
+            assert error < 1e-3
+            assert alone.error_ < 1e-3
+            continue
+        np.testing.assert_allclose(found["components"], alone.components_, atol=1e-10, err_msg=name)
+        np.testing.assert_allclose(found["codes"], alone.codes_, atol=1e-9, err_msg=name)
+        np.testing.assert_array_equal(found["codes"] != 0, alone.codes_ != 0, err_msg=name)
+        assert (objective, error, n_iter) == pytest.approx((alone.objective_, alone.error_, alone.n_iter_), rel=1e-9)
+
+
+def start(folder, *arguments):
+    return subprocess.Popen(
+        [*TORCHRUN, *map(str, arguments)],
+        env=ENVIRONMENT, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def workers(process):
+    """Processes that torchrun has started, in the order of their ranks."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    ranks = {}
+    for pid in map(int, children):
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        ranks |= {int(entry[5:]): pid for entry in environment if entry.startswith(b"RANK=")}
+    return [ranks[rank] for rank in sorted(ranks)]
+
+
+def wait_for(condition, process):
+    deadline = time.monotonic() + GUARD
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("torchrun")
+    data = planted(151, 8, 12, sparsity=2, random_state=0).data
+    np.save(path / "data.npy", data)
+    (path / "parts").mkdir()
+    for index, part in enumerate(np.split(data, [75])):
+        np.save(path / "parts" / f"part-{index}.npy", part)
+    with start(path, 2, "-m", "roadict", "learn", "data.npy", "-o", "unbroken.npz", *LONG) as process:
+        out, err = process.communicate(timeout=GUARD)
+    assert process.returncode == 0, err
+    assert out.count("model: unbroken.npz") == 1, "one rank speaks"
+    return path
+
+
+def assert_same_model(first, second, atol=0.0):
+    np.testing.assert_allclose(first.components_, second.components_, atol=atol, rtol=0)
+    np.testing.assert_allclose(first.codes_, second.codes_, atol=atol, rtol=0)
+    assert first.n_iter_ == second.n_iter_
+
+
+def test_a_killed_rank_is_restarted_and_the_model_is_the_same(folder):
+    keep = ("--checkpoint", "kept", "--every", "0.02s")
+    arguments = ("learn", "parts", "-o", "killed.npz", *LONG, *keep)
+    with start(folder, 2, "--max-restarts", "1", "-m", "roadict", *arguments) as process:
+        try:
+            kept = folder / "kept"
+            wait_for(lambda: kept.is_dir() and len(list(kept.glob("*.json"))) == 2, process)
+            os.kill(workers(process)[1], signal.SIGKILL)
+            _, err = process.communicate(timeout=GUARD)
+        finally:
+            process.kill()
+    assert process.returncode == 0, err
+    assert re.search(r"resumed after iteration [1-9]\d*", err)
+    assert_same_model(load(folder / "killed.npz"), load(folder / "unbroken.npz"))
+    assert not list(kept.iterdir()), "what is done needs no checkpoints"
+
+
+def test_a_rank_that_hangs_ends_in_an_error(folder):
+    endless = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "100000000", "--timeout", "5s")
+    with start(folder, 2, "-m", "roadict", "learn", "data.npy", "-o", "none.npz", *endless) as process:
+        stopped = None
+        try:
+            seen = iter(process.stderr)
+            assert any(line.startswith("learning ") for line in seen)
+            stopped = workers(process)[1]
+            os.kill(stopped, signal.SIGSTOP)
+            assert any("has lost the others" in line for line in seen)
+        finally:
+            if stopped is not None:
+                os.kill(stopped, signal.SIGKILL)
+            process.communicate(timeout=GUARD)
+    assert process.returncode != 0
+    assert not (folder / "none.npz").exists()
+
+
+def test_a_stop_is_graceful_and_goes_on_in_one_process(folder):
+    """SIGTERM to torchrun reaches all ranks; the checkpoint of two ranks is resumed by one."""
+    arguments = ("learn", "data.npy", "-o", "stopped.npz", *LONG, "--checkpoint", "later", "--every", "1h")
+    with start(folder, 2, "-m", "roadict", *arguments) as process:
+        try:
+            wait_for((folder / "later").is_dir, process)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=GUARD)
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    assert err.count("stopped; checkpoint in later; go on with --resume") == 1, err
+    assert len(list((folder / "later").glob("*.json"))) == 1
+    done = subprocess.run(
+        [sys.executable, "-m", "roadict", *arguments, "--resume"],
+        cwd=folder, capture_output=True, text=True, timeout=GUARD, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert_same_model(load(folder / "stopped.npz"), load(folder / "unbroken.npz"), atol=1e-10)
+
+
+def test_bad_input_of_one_rank_ends_all_with_one_line(folder):
+    bad = folder / "bad"
+    bad.mkdir()
+    for index in range(2):
+        part = np.load(folder / "parts" / f"part-{index}.npy")
+        part[0, 0] = np.nan if index == 1 else 0
+        np.save(bad / f"part-{index}.npy", part)
+    with start(folder, 2, "-m", "roadict", "learn", "bad", "-o", "none.npz", *LONG) as process:
+        out, err = process.communicate(timeout=GUARD)
+    assert process.returncode != 0
+    assert err.count("roadict: error:") == 1, err
+    assert "Input X contains NaN" in err
+    assert "model:" not in out
