@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test lint format docs dist clean
 
 help: ## show this list
 	@echo "roadict: make <target> [PYTHON=python3.12] [ARGS=...]"
@@ -32,8 +32,16 @@ format: $(READY) ## let ruff mend and format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: $(READY) ## build the site in docs/_build/html, run its gallery and check its links
+	@echo "Building the site (the gallery is run when it has changed: a minute) ..."
+	@$(BIN)/python -m sphinx -q -E -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
+	@$(BIN)/python docs/check_site.py docs/_build/html
+
+dist: $(READY) ## build sdist and wheel in dist/, check them, and try the wheel in a fresh environment
+	@$(BIN)/python .ci/dist.py $(ARGS)
+
 clean: ## remove .venv, caches, builds and the demo's files
-	@rm -rf $(VENV) build dist roadict-demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) build dist docs/_build docs/_figures docs/gallery roadict-demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is written last and removed first, so without it the .venv is missing or half made: start afresh.

@@ -11,6 +11,7 @@ import typer
 from roadict import __version__, cli_experiments, cli_learn, cli_pictures, cli_studio
 from roadict.cli_learn import DataArgument, KeyOption, QuietOption, fit_with_progress, report
 from roadict.console import WorkStoppedError, check_output, progress_bar, showing_warnings
+from roadict.usage import UsageError, examples, told
 
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
@@ -25,7 +26,6 @@ ENCODE_ROWS = 5000
 app = typer.Typer(
     name="roadict",
     help="Dictionary learning: find atoms in which every signal is a combination of few.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -39,11 +39,10 @@ cli_studio.add_commands(app)
 def main() -> None:
     """Run the program; every expected failure is one line on standard error."""
     try:
-        app(prog_name="roadict")
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED:  # Typer has caught Ctrl-C
-            _complain("interrupted; nothing was written")
-        raise
+        code = app(prog_name="roadict", standalone_mode=False)
+    except UsageError as error:
+        _complain(told(error))
+        sys.exit(BAD_INPUT)
     except WorkStoppedError as stop:
         _complain(str(stop))
         sys.exit(stop.code)
@@ -55,16 +54,29 @@ def main() -> None:
     except MemoryError as error:
         _complain(f"not enough memory: {_one_line(error)}; use fewer samples, fewer atoms or float32 data")
         sys.exit(BAD_INPUT)
+    if code == INTERRUPTED:  # Typer has caught Ctrl-C
+        _complain("interrupted; nothing was written")
+    sys.exit(code)
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _root(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
     if version:
         typer.echo(f"roadict {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(BAD_INPUT)
 
 
-@app.command(epilog="Example: roadict encode model.npz new.npy -o codes.npz --algorithm omp --n-nonzero-coefs 3")
+@app.command(
+    epilog=examples(
+        "roadict encode model.npz new.npy -o codes.npz",
+        "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
+    )
+)
 def encode(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
     data: DataArgument,
@@ -129,7 +141,7 @@ def encode(
         typer.echo(f"codes: {output}")
 
 
-@app.command(epilog="Example: roadict show model.npz -o atoms.png")
+@app.command(epilog=examples("roadict show model.npz -o atoms.png"))
 def show(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
@@ -147,7 +159,7 @@ def show(
         typer.echo(f"atoms: {output}")
 
 
-@app.command(epilog="Example: roadict demo --out roadict-demo --seed 0")
+@app.command(epilog=examples("roadict demo --out roadict-demo --seed 0"))
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model and the pictures.")] = Path("roadict-demo"),
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
@@ -168,11 +180,11 @@ def demo(
         raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
     for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
         check_output(out / name, (".npz", ".png", ".html"))
-    if not quiet:
-        typer.echo("400 samples of 16 features, each a combination of 3 of 32 hidden atoms", err=True)
     model = ROAD(32, random_state=seed)
     started = time.perf_counter()
-    fit_with_progress(model, truth.data, quiet)
+    fit_with_progress(
+        model, truth.data, quiet, "400 samples of 16 features, each a combination of 3 of 32 hidden atoms"
+    )
     seconds = time.perf_counter() - started
     model.save(out / "model.npz")
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")

@@ -7,6 +7,7 @@ import typer
 
 from roadict.console import WorkStoppedError, check_output, progress_bar
 from roadict.road.engines.pick import ENGINES
+from roadict.usage import examples
 
 if TYPE_CHECKING:
     from roadict.experiments.plan import Trial
@@ -19,9 +20,13 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors a
 def add_commands(app: typer.Typer) -> None:
     """Give the program its commands for experiments."""
     app.command(
-        epilog="Examples: roadict reproduce noisy --trials 20    roadict reproduce all --trials 3 --data folder"
+        epilog=examples(
+            "roadict reproduce noisy --trials 20",
+            "roadict reproduce all --trials 3 --data folder",
+            "roadict reproduce all --methods road --engine cuda",
+        )
     )(reproduce)
-    app.command(epilog="Example: roadict report roadict-results")(report)
+    app.command(epilog=examples("roadict report roadict-results"))(report)
 
 
 def reproduce(

@@ -19,6 +19,8 @@ from roadict.console import (
     stop_requests,
     watcher,
 )
+from roadict.road.engines.pick import ENGINES
+from roadict.usage import examples
 
 if TYPE_CHECKING:
     from roadict.distributed import Comm
@@ -57,9 +59,12 @@ class SilentEndError(Exception):
 def add_commands(app: typer.Typer) -> None:
     """Add the command to the program."""
     app.command(
-        epilog="Example: roadict learn patches.npy -k 64 -o model.npz --seed 0, or with K-SVD: "
-        "roadict learn patches.npy -k 64 -o model.npz --method ksvd --sparsity 5, or in several processes: "
-        "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz"
+        epilog=examples(
+            "roadict learn patches.npy -k 64 -o model.npz --seed 0",
+            "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
+            "roadict learn patches.npy -k 64 -o model.npz --checkpoint kept --resume",
+            "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
+        )
     )(learn)
 
 
@@ -99,7 +104,7 @@ def learn(
     ] = 1e-4,
     n_init: Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")] = None,
     missing: Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")] = False,
-    engine: Annotated[str, typer.Option(help="auto, numba or reference.")] = "auto",
+    engine: Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")] = "auto",
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads (of each process). Default: all cores.")] = None,
     checkpoint: Annotated[
@@ -156,7 +161,7 @@ def learn(
         model = AlternatingDictionaryLearning(
             n_components, update=method, coder=coder, n_nonzero_coefs=sparsity, alpha=alpha, **run
         )
-    patience = PATIENCE if started_by_torchrun() else 0.0
+    patience, notice = PATIENCE if started_by_torchrun() else 0.0, ""
     with (
         process_group(seconds("--timeout", timeout), cuda=engine == "cuda") as comm,
         contextlib.nullcontext(None) if checkpoint is None else stop_requests(patience) as stop,
@@ -164,9 +169,9 @@ def learn(
         if checkpoint is not None:
             go_on = resume or is_restart()
             model.set_params(checkpoint=Checkpoint(checkpoint, seconds("--every", every), go_on, stop))
-            if go_on and rank == 0 and not quiet and not any(checkpoint.glob("checkpoint-*.json")):
-                typer.echo(f"no checkpoint in {checkpoint} yet: starting from the beginning", err=True)
-        _learn(model, data, key, output, codes == "gather", quiet, comm)
+            if go_on and not any(checkpoint.glob("checkpoint-*.json")):
+                notice = f"no checkpoint in {checkpoint} yet: starting from the beginning\n"
+        _learn(model, data, key, output, codes == "gather", quiet, notice, comm)
 
 
 def _check_keeping(checkpoint: Path | None, every: str, resume: bool, codes: str) -> None:
@@ -179,9 +184,16 @@ def _check_keeping(checkpoint: Path | None, every: str, resume: bool, codes: str
 
 
 def _learn(
-    model: "Learned", data: Path, key: str | None, output: Path, gather: bool, quiet: bool, comm: "Comm"
+    model: "Learned",
+    data: Path,
+    key: str | None,
+    output: Path,
+    gather: bool,
+    quiet: bool,
+    notice: str,
+    comm: "Comm",
 ) -> None:
-    """Read, learn and write, as one of the ranks; rank 0 speaks and writes the model."""
+    """Read, learn and write, as one of the ranks; rank 0 speaks, the notice first, and writes the model."""
     from roadict import checkpoints
     from roadict.gathering import OtherRankError, counts, gathered, together
     from roadict.keeper import RunStoppedError
@@ -191,12 +203,11 @@ def _learn(
     try:
         X = together(comm, lambda: read_rows(data, key, comm.rank, comm.size))
         n_samples = sum(counts(comm, len(X)))
-        if not quiet:
-            many = f", on {comm.size} ranks" if comm.size > 1 else ""
-            typer.echo(f"{data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{many}", err=True)
+        many = f", on {comm.size} ranks" if comm.size > 1 else ""
+        heading = f"{notice}{data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{many}"
         keeping, stopped = model.get_params()["checkpoint"], None
         try:
-            fit_with_progress(model, X, quiet)
+            fit_with_progress(model, X, quiet, heading)
         except RunStoppedError as stop:
             stopped = stop
         if stopped is not None:
@@ -231,14 +242,19 @@ def _write_part(output: Path, codes: NDArray[Any], comm: "Comm") -> None:
         np.save(file, codes)
 
 
-def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool) -> None:
-    """Fit a model and show how far it is."""
+def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: str) -> None:
+    """Fit a model and show how far it is.
+
+    The heading comes with the first iteration: by then data and options are in order.
+    """
     with showing_warnings(), progress_bar(quiet, "learning") as advance:
         start = 0
         watch = watcher(quiet)
 
         def callback(snapshot: "Snapshot") -> None:
             nonlocal start
+            if start == 0:
+                typer.echo(heading, err=True)
             if watch is not None:
                 watch(snapshot)
             if start == 0 and snapshot.iteration > 1:

@@ -7,6 +7,7 @@ import typer
 from numpy.typing import NDArray
 
 from roadict.console import check_output, number_or_word, progress_bar, showing_warnings, watcher
+from roadict.usage import examples
 
 if TYPE_CHECKING:
     from roadict.pictures import SuperResolution
@@ -29,16 +30,22 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors a
 def add_commands(app: typer.Typer) -> None:
     """Give the program its commands for pictures."""
     app.command(
-        epilog="Examples: roadict upscale photo.png -o big.png --scale 3    "
-        "roadict upscale small.png -o big.png --scale 2 --train folder --compare original.png"
+        epilog=examples(
+            "roadict upscale photo.png -o big.png --scale 3",
+            "roadict upscale small.png -o big.png --scale 2 --train folder",
+        )
     )(upscale)
     app.command(
-        epilog="Examples: roadict denoise noisy.png -o clean.png    "
-        "roadict denoise noisy.png -o clean.png --sigma 20 --compare original.png"
+        epilog=examples(
+            "roadict denoise noisy.png -o clean.png",
+            "roadict denoise noisy.png -o clean.png --sigma 20 --compare original.png",
+        )
     )(denoise)
     app.command(
-        epilog="Examples: roadict inpaint holes.png -o whole.png --mask mask.png    "
-        "roadict inpaint transparent.png -o whole.png"
+        epilog=examples(
+            "roadict inpaint holes.png -o whole.png --mask mask.png",
+            "roadict inpaint transparent.png -o whole.png",
+        )
     )(inpaint)
 
 

@@ -4,10 +4,12 @@ from typing import Annotated
 
 import typer
 
+from roadict.usage import examples
+
 
 def add_commands(app: typer.Typer) -> None:
     """Give the program its command for the studio."""
-    app.command(epilog="Examples: roadict studio    roadict studio --port 8000 --no-browser")(studio)
+    app.command(epilog=examples("roadict studio", "roadict studio --port 8000 --no-browser"))(studio)
 
 
 def studio(

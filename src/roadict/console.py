@@ -1,6 +1,7 @@
 """What all commands share: progress, warnings, and checks of what people type."""
 
 import os
+import secrets
 import signal
 import sys
 import time
@@ -79,10 +80,21 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
         raise ValueError(f"output {path} is a pipe; name a file")
     if not folder.is_dir():
         raise ValueError(f"output folder {folder} does not exist; make it first")
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    if (path.exists() and not os.access(path, os.W_OK)) or not _can_create(folder):
         raise ValueError(f"output {path} cannot be written; choose another place")
     if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"output {path} is also an input; choose another name")
+
+
+def _can_create(folder: Path) -> bool:
+    """Whether a new file can be made there; permissions do not tell, least of all those of root."""
+    probe = folder / f".roadict-{secrets.token_hex(8)}.tmp"
+    try:
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        os.unlink(probe)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -19,7 +19,7 @@ Matching = Literal["optimal", "greedy"]
 
 
 def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching = "optimal") -> float:
-    """One minus the mean absolute correlation of the true atoms with their matched learned ones.
+    """One minus the mean absolute correlation of the true atoms with their matched learned ones (eq. DRE).
 
     ``1 − (1/K) Σ_k |⟨truth_k, estimated_match(k)⟩|`` over the K true atoms, all normalised. Order, sign
     and length of atoms do not matter. A zero atom correlates with nothing, and a true atom that is left
@@ -29,7 +29,7 @@ def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching 
     ----------
     estimated : array-like of shape (n_estimated, n_features)
     truth : array-like of shape (n_components, n_features)
-    matching : {"optimal", "greedy"}
+    matching : {"optimal", "greedy"}, default="optimal"
         "optimal" pairs atoms one to one with the largest total correlation (Hungarian method).
         "greedy" is the paper's: learned atoms, in their order, each take the best true atom still free.
         It depends on the order and is never below the optimal error.
@@ -61,7 +61,7 @@ def match_atoms(
     ----------
     estimated : array-like of shape (n_estimated, n_features)
     truth : array-like of shape (n_components, n_features)
-    matching : {"optimal", "greedy"}
+    matching : {"optimal", "greedy"}, default="optimal"
         As in `dictionary_error`.
 
     Returns
@@ -93,7 +93,7 @@ def psnr(image: ArrayLike, reference: ArrayLike, peak: float = 1.0) -> float:
     image, reference : array-like of the same shape
         Pictures of any number of dimensions. Integers are taken as they are: 8-bit pictures need
         ``peak=255``.
-    peak : float
+    peak : float, default=1.0
         The largest possible value.
 
     Returns

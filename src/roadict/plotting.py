@@ -47,9 +47,9 @@ def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLi
     Parameters
     ----------
     components : array-like of shape (n_components, n_features)
-    title : str, optional
-        Default: the number and length of the atoms.
-    usage : array-like of shape (n_components,), optional
+    title : str, default=None
+        None: the number and length of the atoms.
+    usage : array-like of shape (n_components,), default=None
         Share of samples that use each atom. Atoms are then drawn most used first and labelled with it.
 
     Returns
@@ -82,8 +82,8 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     ----------
     truth : array-like of shape (n_components, n_features)
     estimated : array-like of shape (n_estimated, n_features)
-    title : str, optional
-        Default: the number of atoms and the recovery error.
+    title : str, default=None
+        None: the number of atoms and the recovery error.
 
     Returns
     -------
@@ -132,8 +132,8 @@ def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -
     history : mapping of str to array-like of shape (n_iterations,)
         Needs objective, primal, dual and error; rho, if there, goes into the heading. Other keys are
         ignored. Zeros and NaN have no place on a log scale and leave gaps.
-    title : str, optional
-        Default: the number of iterations.
+    title : str, default=None
+        None: the number of iterations.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) 
     figure : matplotlib.figure.Figure
     path : str or path-like
         Ends in ``.png``, ``.pdf`` or ``.svg``.
-    dpi : float
+    dpi : float, default=150
         Pixels per inch of a ``.png``.
 
     Examples

@@ -4,10 +4,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from functools import cache
+from typing import Any, Protocol, TextIO
 
 PAUSE = 2.0
 """Seconds between two lines where they are not rewritten."""
+WORTH_TELLING = 0.5
+"""Seconds of compilation that people notice."""
 
 
 class Reading(Protocol):
@@ -56,6 +59,7 @@ class ProgressLine:
 
     def close(self, summary: str) -> None:
         """Write the last line."""
+        summary += self._left.compiled()
         self._stream.write(f"\r{summary}\x1b[K\n" if self._rewrite else f"{summary}\n")
         self._stream.flush()
 
@@ -74,23 +78,57 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+class _Stopwatch(Protocol):
+    seconds: float
+
+
+@cache
+def _compile_clock() -> _Stopwatch:
+    """Seconds that Numba compiles in this process from now on; kernels from its cache on disk take none."""
+    from numba.core import event
+
+    class Clock(event.Listener):
+        seconds, depth, started = 0.0, 0, 0.0
+
+        def on_start(self, event: Any) -> None:
+            if self.depth == 0:
+                self.started = time.perf_counter()
+            self.depth += 1  # a kernel that calls others compiles them on the way
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                self.seconds += time.perf_counter() - self.started
+
+    clock = Clock()
+    event.register("numba:compile", clock)
+    return clock
+
+
 class TimeLeft:
-    """Rate and time left. The clock starts after a run's first step, in which kernels may be compiled."""
+    """Rate and time left. The clock starts after a run's first step, and stands while kernels are compiled."""
 
     def __init__(self) -> None:
+        self._compiling = _compile_clock()
+        self._compiled_before = self._compiling.seconds
         self._first: tuple[int, float] = (0, 0.0)
         self._last: int | None = None
 
     def __call__(self, done: int, total: int) -> str:
         """Say it in a few words, after ``done`` of at most ``total`` steps."""
-        now = time.perf_counter()
+        now = time.perf_counter() - self._compiling.seconds
         if self._last is None or done <= self._last:
             self._first = (done, now)
         self._last = done
         steps, seconds = done - self._first[0], now - self._first[1]
         if steps == 0 or seconds == 0:
-            return "time left unknown"
-        return f"{steps / seconds:.3g}/s  at most {duration((total - done) * seconds / steps)} left"
+            return f"time left unknown{self.compiled()}"
+        return f"{steps / seconds:.3g}/s  at most {duration((total - done) * seconds / steps)} left{self.compiled()}"
+
+    def compiled(self) -> str:
+        """Say how long compiling took, if it did: it explains a slow first step, and is kept for the next time."""
+        seconds = self._compiling.seconds - self._compiled_before
+        return f"  (compiled once, in {duration(seconds)})" if seconds >= WORTH_TELLING else ""
 
 
 class PlainProgress:

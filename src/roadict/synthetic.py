@@ -34,6 +34,12 @@ class Planted(NamedTuple):
         The true sparse codes.
     noise : ndarray of shape (n_samples, n_features)
         All zeros unless a signal-to-noise ratio was asked for.
+
+    Examples
+    --------
+    >>> data, dictionary, codes, noise = planted(50, 8, 12, sparsity=2, random_state=0)
+    >>> bool((data == codes @ dictionary + noise).all())
+    True
     """
 
     data: FloatArray
@@ -52,7 +58,7 @@ def planted(
     snr_db: float | None = None,
     random_state: RandomStateLike = None,
 ) -> Planted:
-    """Draw a random dictionary and signals that are sparse in it.
+    """Draw a random dictionary and signals that are sparse in it, as the paper does for its synthetic tests.
 
     Dictionary, supports, coefficients and noise come from separate streams. So one seed gives one
     dictionary whatever `n_samples` is, more samples only append rows to `codes`, and noise leaves the
@@ -62,14 +68,15 @@ def planted(
     ----------
     n_samples, n_features, n_components : int
         Number of signals, length of a signal, number of atoms.
-    sparsity : int, optional
+    sparsity : int, default=None
         Nonzero coefficients per sample, standard normal, on a uniformly random support.
-    probability : float in (0, 1], optional
+    probability : float in (0, 1], default=None
         Bernoulli-Gaussian codes: each coefficient is standard normal with this probability, else zero.
         Give exactly one of `sparsity` and `probability`.
-    snr_db : float, optional
-        Adds white Gaussian noise scaled so that ``20 log10(‖signal‖_F / ‖noise‖_F)`` is this number.
-    random_state : int, Generator, RandomState, SeedSequence or None
+    snr_db : float, default=None
+        None: no noise. A number adds white Gaussian noise scaled so that ``20 log10(‖signal‖_F / ‖noise‖_F)``
+        is this number.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
         Source of randomness. A Generator or RandomState is advanced by each call; an integer or a
         SeedSequence gives the same problem every time; None gives a fresh one.
 

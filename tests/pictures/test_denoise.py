@@ -43,6 +43,13 @@ def test_colours_are_cleaned_and_alpha_stays(scene):
     assert psnr(result, colour) > psnr(colour + noise, colour) + 5
 
 
+def test_grey_pictures_stored_as_rgb_are_grey(noisy):
+    grey = noisy[:24, :24]
+    for sigma in (0.08, "auto"):
+        result = denoise(np.dstack([grey] * 3), sigma, **QUICK)
+        np.testing.assert_array_equal(result, np.dstack([denoise(grey, sigma, **QUICK)] * 3))
+
+
 def test_the_noise_is_estimated(scene, noisy):
     assert noise_level(noisy, "auto") == pytest.approx(0.08, rel=0.2)
     assert noise_level(eight_bits(noisy), 51.0) == pytest.approx(0.2)

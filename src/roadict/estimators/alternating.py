@@ -88,10 +88,10 @@ class AlternatingDictionaryLearning(Learner):
         rho (NaN: there is none), seconds; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     objective_ : float
-        ``‖X - codes_ @ components_‖_F``; with coder="lasso" or "sequential" Σ|codes_| plus its square over 2 alpha_;
-        with "consistent-sequential" a concave penalty in place of Σ|codes_|.
+        ``‖X - codes_ @ components_‖_F``; with coder="lasso" or "sequential" ``Σ|codes_|`` plus its square over
+        ``2 alpha_``; with "consistent-sequential" a concave penalty in place of ``Σ|codes_|``.
     error_ : float
-        Relative data error of codes_.
+        Relative data error of ``codes_``.
     alpha_ : float or None
         Weight or threshold that was used; None where update and coder use none, or one of its own for every sample.
     atom_usage_ : array of shape (n_components,)

@@ -13,7 +13,7 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
 
     Parameters
     ----------
-    path : path
+    path : str or path-like
 
     Returns
     -------
@@ -24,6 +24,16 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
     ------
     ModelFileError
         A ValueError: the file is not a model, or is broken.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from roadict import AlternatingDictionaryLearning, load
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> X = [[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 4.0]]
+    >>> AlternatingDictionaryLearning(2, n_nonzero_coefs=1, random_state=0).fit(X).save(path)
+    >>> load(path).components_.shape
+    (2, 2)
     """
     kind, parameters, arrays = model_io.read_model(path)
     made = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)

@@ -51,8 +51,9 @@ class ROAD(Learner):
     n_components : int, default=None
         Number of atoms. None: twice the number of features.
     formulation : {"constrained", "lasso", "inexact"}, default="constrained"
-        "constrained" minimises Σ|codes| under a bound on the data error (the paper's exact ADMM), "lasso" adds the
-        squared error to the objective, "inexact" is the paper's iADMM, whose convergence is proven.
+        "constrained" minimises Σ|codes| under a bound on the data error (the paper's exact ADMM, eq.
+        ROAD-formulation), "lasso" adds the squared error to the objective (eq. ROAD-Lasso-formulation), "inexact" is
+        the paper's iADMM, whose convergence is proven (eq. ADMM-inexact-EasyForm).
     epsilon : float or "auto", default="auto"
         For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
         noise-free form. "auto": 0 where n_components reaches the rank of X, else 1.1 times the smallest error that
@@ -119,9 +120,9 @@ class ROAD(Learner):
         Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     objective_ : float
-        Σ|codes_|, plus the squared error over 2 alpha for "lasso".
+        ``Σ|codes_|``, plus the squared error over 2 alpha for "lasso".
     error_ : float
-        Relative data error of codes_ over the observed entries.
+        Relative data error of ``codes_`` over the observed entries.
     rho_ : float or three floats
         Penalty used; the last one where it changed along the run.
     epsilon_ : float or None
@@ -130,13 +131,17 @@ class ROAD(Learner):
         Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
     transform_alpha_ : float
         Weight used by ``transform``: transform_alpha, or alpha for "lasso", or else max(0.01, ε/√s) times the
-        root-mean-square norm of the samples, s the mean number of coefficients per sample in codes_.
+        root-mean-square norm of the samples, s the mean number of coefficients per sample in ``codes_``.
     n_features_in_ : int
 
     Notes
     -----
     Samples are rows: transpose what the paper calls Y. The method is that of C. Cheng and W. Dai, "Dictionary
     Learning Using Rank-One Atomic Decomposition (ROAD)".
+
+    A number as ``rho`` with ``n_init=1`` runs the plain iteration of the paper: nothing is annealed, repaired or
+    started again, and the polish touches ``codes_`` only. ``fit_transform(X)`` equals ``fit(X).transform(X)``; the
+    fit's own codes are ``codes_``. float32 stays float32, integers become float64.
 
     Inside an initialised process group of torch.distributed, ``fit`` is one fit of all ranks together: each passes its
     own samples (perhaps none), and all get the same atoms. Within ``roadict.distributed.alone()`` it is a fit of this

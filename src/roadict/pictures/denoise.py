@@ -81,7 +81,7 @@ def denoise(
         return array.copy()
     unit = ranges.white(array)
     parts = ranges.split(array, unit)
-    colour = ranges.from_planes(_cleaned(ranges.to_planes(parts.colour), level, effort))
+    colour = ranges.from_planes(_cleaned(ranges.to_planes(parts.colour), level, effort), parts.colour)
     result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
     if parts.alpha is not None:
         result[..., -1] = array[..., -1]

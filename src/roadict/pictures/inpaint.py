@@ -82,21 +82,29 @@ def inpaint(
     >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
     True
     """
-    array = np.array(picture)
-    missing = missing_pixels(array, mask)
-    array[missing] = 0  # NaN would be refused, and a mark far off must not tell what white is
-    ranges.checked("picture", array, PATCH)
+    array = ranges.checked("picture", _hidden_as_zero(picture, mask), PATCH)
     effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
+    missing = missing_pixels(array, mask)
     unit = ranges.white(array)
     parts = ranges.split(array, unit)
     planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
-    colour = ranges.from_planes(_filled(planes, missing, effort))
+    colour = ranges.from_planes(_filled(planes, missing, effort), parts.colour)
     result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
     if parts.alpha is not None:
         # Alpha of 0 to 1 may come with colours of 0 to 255.
         result[..., -1] = 1 if array.dtype.kind == "f" and array[..., -1].max() <= 1 else unit
     result[~missing] = array[~missing]
     return result
+
+
+def _hidden_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
+    """Missing pixels of floats may be NaN or a mark far off, which must not tell what white is."""
+    array = np.asarray(picture)
+    transparent = array.ndim == 3 and array.shape[2] in (2, 4)
+    if array.dtype.kind != "f" or (np.shape(mask) != array.shape[:2] if mask is not None else not transparent):
+        return array
+    hidden = array[..., -1] == 0 if mask is None else np.asarray(mask) != 0
+    return np.where(hidden.reshape(*hidden.shape, *(1,) * (array.ndim - 2)), 0, array).astype(array.dtype)
 
 
 def missing_pixels(picture: NDArray[Any], mask: ArrayLike | None) -> Mask:

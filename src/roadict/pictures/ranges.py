@@ -91,15 +91,19 @@ _OPPONENT = np.array(
 
 
 def to_planes(colour: Plane) -> list[Plane]:
-    """A grey picture itself, or the three opponent colours of an RGB one."""
+    """A grey picture itself, though stored as RGB, or the three opponent colours of another one."""
     if colour.ndim == 2:
         return [colour]
+    if (colour[..., 1:] == colour[..., :1]).all():  # its noise is that of one plane, not of three
+        return [np.ascontiguousarray(colour[..., 0])]
     return [np.ascontiguousarray(plane) for plane in np.moveaxis(colour @ _OPPONENT.T, 2, 0)]
 
 
-def from_planes(planes: list[Plane]) -> Plane:
-    """Undo ``to_planes``."""
-    return planes[0] if len(planes) == 1 else np.stack(planes, axis=2) @ _OPPONENT
+def from_planes(planes: list[Plane], like: Plane) -> Plane:
+    """Undo ``to_planes``, to as many colours as ``like`` has."""
+    if len(planes) == 1:
+        return planes[0] if like.ndim == 2 else np.repeat(planes[0][..., None], 3, axis=2)
+    return np.stack(planes, axis=2) @ _OPPONENT
 
 
 def side_by_side(pictures: list[Anything], gap: int = 8) -> NDArray[np.uint8]:

@@ -210,14 +210,29 @@ class SuperResolution:
         return result
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a plain ``.npz`` file without pickles, which ``SuperResolution.load`` reads."""
+        """Write the model to a plain ``.npz`` file without pickles, which ``SuperResolution.load`` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Written under a temporary name first, then renamed.
+        """
         self._check_fitted()
         arrays = self.predictor_.arrays() | ({} if self.axes_ is None else {"axes": self.axes_})
         model_io.write_model(path, KIND, self.parameters(), arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that ``save`` wrote. Opening somebody's model never runs code."""
+        """Read a model that ``save`` wrote. Opening somebody's model never runs code.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        SuperResolution
+        """
         kind, parameters, arrays = model_io.read_model(path)
         if kind != KIND:
             raise model_io.ModelFileError(

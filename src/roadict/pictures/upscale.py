@@ -141,12 +141,15 @@ def upscale(
     picture : array of shape (height, width) or (height, width, channels)
         uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
     scale : {2, 3, 4}, default=3
+        How many times wider and higher the result is.
     model : SuperResolution, default=None
         A fitted one, whose scale must be this one. It has its own approach, method, random_state and n_jobs, and
         those given here are then of no use.
     approach : {"anchored", "zeyde", "yang"}, default="anchored"
     method : {"road", "ksvd", "mod", ..., "random"}, default="road"
+        Both as for ``SuperResolution``.
     random_state : int, default=0
+        Same number, same model.
     n_jobs : int, default=None
         Threads. None: all cores.
     progress : callable, default=None
@@ -158,6 +161,14 @@ def upscale(
     -------
     array of shape (scale * height, scale * width) or (scale * height, scale * width, channels)
         In the dtype and range of the picture.
+
+    Examples
+    --------
+    >>> from roadict.pictures import SuperResolution, upscale
+    >>> from skimage.data import camera, page
+    >>> model = SuperResolution(2, n_components=16, max_iter=20, random_state=0).fit([page()])
+    >>> upscale(camera()[:20, :30], 2, model=model).shape
+    (40, 60)
     """
     if model is None:
         fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)

@@ -54,6 +54,18 @@ class Snapshot:
     iteration, max_iter : int
     objective, primal, dual, error, rho, seconds : float
         The measures of this iteration, as in ``history_``.
+
+    Examples
+    --------
+    >>> from roadict import AlternatingDictionaryLearning
+    >>> from roadict.synthetic import planted
+    >>> seen = []
+    >>> def stop_after_three(snapshot):
+    ...     seen.append(snapshot.error)
+    ...     return snapshot.iteration == 3
+    >>> model = AlternatingDictionaryLearning(8, n_nonzero_coefs=2, callback=stop_after_three, random_state=0)
+    >>> model.fit(planted(60, 6, 8, sparsity=2, random_state=0).data).stop_reason_, len(seen)
+    ('callback', 3)
     """
 
     def __init__(self, engine: Run, unit: float, iteration: int, max_iter: int, row: dict[str, float]) -> None:

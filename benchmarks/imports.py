@@ -1,0 +1,32 @@
+"""How long imports take, in fresh processes: python benchmarks/imports.py"""
+
+import statistics
+import subprocess
+import sys
+
+from results import table, write_section
+
+STATEMENTS = {
+    "`import roadict`": ("", "import roadict"),
+    "`from roadict import ROAD`": ("", "from roadict import ROAD"),
+    "`from roadict import ROAD`, scikit-learn being there": (
+        "import sklearn.base, sklearn.utils.validation",
+        "from roadict import ROAD",
+    ),
+    "`import roadict.cli`": ("", "import roadict.cli"),
+}
+REPEATS = 7
+
+
+def seconds(before, statement):
+    """Median time of the statement."""
+    program = f"import time\n{before}\nstart = time.perf_counter()\n{statement}\nprint(time.perf_counter() - start)"
+    command = [sys.executable, "-c", program]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(REPEATS)]
+    return statistics.median(float(run.stdout) for run in runs)
+
+
+if __name__ == "__main__":
+    rows = [[name, f"{seconds(*statement):.3f} s"] for name, statement in STATEMENTS.items()]
+    body = f"Median of {REPEATS} fresh processes, files in the cache of the disk.\n\n"
+    write_section("Import", "python benchmarks/imports.py", body + table(["statement", "time"], rows))

@@ -1,0 +1,49 @@
+"""
+Noisy data
+==========
+
+With noise an exact fit would fit the noise as well. ``epsilon`` is the relative error that ROAD may leave in
+the data, all samples together; the best value is about the share of the noise.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from roadict import ROAD
+from roadict.metrics import dictionary_error
+from roadict.synthetic import planted
+
+truth = planted(300, 12, 18, sparsity=2, snr_db=20, random_state=0)
+share = np.linalg.norm(truth.noise) / np.linalg.norm(truth.data)
+print(f"the noise is {share:.1%} of the data")
+
+# %%
+# Learn with several bounds.
+
+bounds = (0.02, 0.05, 0.1, 0.2, 0.4)
+models = [ROAD(18, epsilon=bound, random_state=0).fit(truth.data) for bound in bounds]
+errors = [dictionary_error(model.components_, truth.dictionary) for model in models]
+counts = [(model.codes_ != 0).sum(axis=1).mean() for model in models]
+
+# %%
+# The atoms are right over a wide range. The number of coefficients shows a bound that is too small: noise is
+# coded, too.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+left.semilogx(bounds, errors, "o-")
+left.set(xlabel="epsilon", ylabel="recovery error", ylim=(0, None))
+right.semilogx(bounds, counts, "o-")
+right.axhline(2, color="grey", lw=0.8, ls=":")
+right.set(xlabel="epsilon", ylabel="coefficients per sample", ylim=(0, None))
+for axes in (left, right):
+    axes.set_xticks(bounds, [f"{bound:g}" for bound in bounds])
+    axes.minorticks_off()
+    axes.axvline(share, color="tab:orange", lw=1, label="the noise")
+left.legend()
+plt.show()
+
+# %%
+# **With your own data**: if the noise has the standard deviation ``sigma``, pass ``epsilon=sigma *
+# np.sqrt(X.size) / np.linalg.norm(X)``. If you do not know it, learn with a few bounds and take the smallest
+# one from which the number of coefficients falls slowly. ``formulation="lasso"`` with a weight ``alpha`` is
+# the alternative for those used to it.

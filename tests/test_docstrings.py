@@ -1,0 +1,109 @@
+"""What ``help()`` tells: every public name has its parameters, defaults, shapes and an example; doctests run those."""
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+MODULES = ("roadict", "roadict.metrics", "roadict.synthetic", "roadict.pictures", "roadict.plotting")
+MORE = (("roadict.road.history", "History"), ("roadict.road.solve", "Snapshot"))  # what the others hand out
+NAMES = [
+    (module, name) for module in MODULES for name in importlib.import_module(module).__all__ if name != "__version__"
+]
+
+
+def found(module, name):
+    return getattr(importlib.import_module(module), name)
+
+
+def sections(thing):
+    """The parts of a numpydoc docstring, by title; the summary has none."""
+    pieces = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(thing) + "\n", flags=re.MULTILINE)
+    return {"": pieces[0]} | dict(zip(pieces[1::2], pieces[2::2], strict=True))
+
+
+def entries(text):
+    """Name and type of every entry of a section."""
+    lines = re.findall(r"^(\w[\w, ]*?) : (.*)$", text, flags=re.MULTILINE)
+    return {name: kind for names, kind in lines for name in names.split(", ")}
+
+
+def parameters(thing):
+    """The parameters a caller gives; those of a class go to its constructor."""
+    given = inspect.signature(thing).parameters.values()
+    return [parameter for parameter in given if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]
+
+
+@pytest.mark.parametrize(("module", "name"), [*NAMES, *MORE])
+def test_every_public_name_has_a_running_example(module, name):
+    example = sections(found(module, name)).get("Examples", "")
+    assert ">>> " in example
+    assert re.search(r"^(?!>>>|\.\.\.)\S", example, flags=re.MULTILINE), "no output to check"
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_every_parameter_is_told_with_its_default(module, name):
+    thing = found(module, name)
+    parts = sections(thing)
+    told = entries(parts["Attributes" if name == "Planted" else "Parameters"])
+    assert list(told) == [parameter.name for parameter in parameters(thing)]
+    for parameter in parameters(thing):
+        if parameter.default is not parameter.empty:
+            shown = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
+            kind = told[parameter.name].replace("1e-4", "0.0001")
+            assert kind == "None" or kind.endswith(f"default={shown}"), parameter.name
+    if not inspect.isclass(thing) and inspect.signature(thing).return_annotation not in (None, "None"):
+        assert parts["Returns"].strip()
+
+
+def methods():
+    for module, name in NAMES:
+        thing = found(module, name)
+        for method, function in inspect.getmembers(thing, inspect.isroutine) if inspect.isclass(thing) else ():
+            if not method.startswith("_") and getattr(function, "__module__", "").startswith("roadict"):
+                yield pytest.param(function, id=f"{name}.{method}")
+
+
+@pytest.mark.parametrize("function", list(methods()))
+def test_every_public_method_has_a_docstring_with_its_parameters(function):
+    names = [parameter.name for parameter in parameters(function) if parameter.name not in ("self", "cls")]
+    if names:
+        assert list(entries(sections(function)["Parameters"])) == names
+
+
+ATTRIBUTES = [
+    "components_",
+    "codes_",
+    "n_iter_",
+    "history_",
+    "stop_reason_",
+    "objective_",
+    "error_",
+    "rho_",
+    "atom_usage_",
+    "n_features_in_",
+]
+
+
+def test_help_of_road_answers_what_people_ask():
+    from roadict import ROAD
+
+    parts = sections(ROAD)
+    assert set(ATTRIBUTES) <= set(entries(parts["Attributes"]))
+    arrays = {**entries(parts["Parameters"]), **entries(parts["Attributes"])}
+    for name in ("dict_init", "code_init", "components_", "codes_", "atom_usage_"):
+        assert "of shape (" in arrays[name]
+    text = " ".join(inspect.getdoc(ROAD).split())
+    for answer in (
+        "Samples are rows",
+        "0 is the noise-free form",
+        "transform`` codes anew and may differ",
+        "NaN marks an entry that was not observed",
+        "The same integer gives the same result",
+        "None: all cores",
+        "Atoms of unit norm; the largest entry of each is positive",
+        "float32 stays",
+        "eq. ROAD-formulation",
+    ):
+        assert answer in text

@@ -1,0 +1,204 @@
+"""Every block of code in the README and the documentation runs, every link leads somewhere, every figure is measured.
+
+A block that cannot run here has a comment before it, ``<!-- not run: why -->``. Its commands must still be understood.
+"""
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from skimage.data import camera
+from skimage.io import imsave
+
+from roadict import cli
+from roadict.synthetic import planted
+
+ROOT = Path(__file__).parents[1]
+MADE = ("_build", "gallery")
+DOCS = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*MADE} & {*path.parts}]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?^```([^\n{]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+SHELL = ("sh", "bash", "console", "shell")
+OTHER = ("", "text", "toml", "json")
+MOST_SKIPPED = 8
+
+
+def blocks(page):
+    """Language, text and whether it is to be run, of each fenced block that is no directive."""
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [(language.strip(), text, not mark) for mark, language, text in found]
+
+
+def commands(page, *, run):
+    """Lines of the shell blocks, without comments."""
+    lines = [
+        line
+        for language, text, wanted in blocks(page)
+        if language in SHELL and wanted == run
+        for line in text.replace("\\\n", " ").splitlines()
+    ]
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that the documents speak of, small; and a model for upscale that is trained at once."""
+    from roadict.pictures import SuperResolution
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # The package has a function of this module's name.
+    monkeypatch.setattr(importlib.import_module("roadict.pictures.upscale"), "BUNDLED", ("coins",))
+    for setting, value in (("n_components", 16), ("max_iter", 20), ("max_samples", 300)):
+        monkeypatch.setitem(SuperResolution.__init__.__kwdefaults__, setting, value)
+    np.save("patches.npy", planted(400, 16, 20, sparsity=2, random_state=0).data)
+    np.save("new.npy", planted(50, 16, 20, sparsity=2, random_state=0).data)
+    picture = camera()[100:124, 200:224]
+    rng = np.random.default_rng(0)
+    holes = rng.random(picture.shape) < 0.3
+    imsave("photo.png", picture[:16, :16])
+    imsave("noisy.png", np.clip(picture + rng.normal(0, 20, picture.shape), 0, 255).astype(np.uint8))
+    imsave("holes.png", np.where(holes, 0, picture).astype(np.uint8))
+    imsave("mask.png", (255 * holes).astype(np.uint8), check_contrast=False)
+    return tmp_path
+
+
+def roadict(words, monkeypatch):
+    """Exit code of a command in this process."""
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return stop.value.code or 0
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in DOCS if any(block[0] == "python" for block in blocks(page))], ids=name
+)
+def test_python_blocks_run(page, folder):
+    """The blocks of a page, one after the other, as a reader would paste them."""
+    known = {}
+    for language, text, run in blocks(page):
+        if language == "python" and run:
+            exec(compile(text, name(page), "exec"), known)  # noqa: S102
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page, run=True)], ids=name)
+@pytest.mark.filterwarnings("ignore:ROAD has not converged")
+def test_commands_run(page, folder, monkeypatch, capsys):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for words in commands(page, run=True):
+        if words[0] == "roadict":
+            if words[1] == "studio":
+                words[2:] = ["--help"]  # it would wait for visitors
+            if words[1] == "learn":
+                words += ["--max-iter", "30"]  # what is written is of interest here, not how well
+            assert roadict(words, monkeypatch) == 0, (words, capsys.readouterr().err)
+            if "-o" in words:
+                assert (folder / words[words.index("-o") + 1]).exists()
+        elif words[0] == "make":
+            assert f"\n{words[1]}:" in makefile
+        else:
+            assert words[:2] == ["pip", "install"], f"say <!-- not run: why --> before {' '.join(words)}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page, run=False)], ids=name)
+def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch, capsys):
+    """They are refused for their missing files only."""
+    monkeypatch.chdir(tmp_path)
+    for words in commands(page, run=False):
+        if words[0] != "roadict" and "-m" in words:  # torchrun -m roadict ...
+            words = [word for word in words[words.index("-m") + 1 :] if word != "&"]
+        if words[0] == "roadict" and "studio" not in words:
+            assert roadict(words, monkeypatch) == 2
+            assert re.search("No such file|does not exist", capsys.readouterr().err)
+
+
+def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
+    [(text, *_)] = [block[1:] for block in blocks(ROOT / "README.md") if block[0] == "python"]
+    exec(compile(text, "README.md", "exec"), {})  # noqa: S102
+    reason, iterations, error = capsys.readouterr().out.splitlines()[0].split()
+    assert reason == "converged"
+    assert int(iterations) < 2000
+    assert float(error) < 1e-2
+
+
+def test_few_blocks_are_not_run():
+    assert len(commands(ROOT / "README.md", run=True)) >= 11
+    assert {language for page in PAGES for language, *_ in blocks(page)} <= {"python", *SHELL, *OTHER}
+    assert sum(not run for page in PAGES for *_, run in blocks(page)) <= MOST_SKIPPED
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#:]+)\)", text)  # files; addresses have a colon
+    targets += re.findall(r"^```\{(?:include|figure|image)\} (\S+)", text, flags=re.MULTILINE)
+    for target in targets:
+        if not target.startswith("_figures/"):  # drawn when the site is built
+            assert (page.parent / target).exists(), target
+    for document in re.findall(r"\{doc\}`(?:[^<`]*<)?([^>`]+)>?`", text):
+        example = re.sub(r"^gallery/(plot_\w+)$", r"../examples/\1.py", document)
+        assert document == "gallery/index" or any(
+            (page.parent / f"{example}{suffix}").exists() for suffix in ("", ".md")
+        ), document
+
+
+# ---- figures -------------------------------------------------------------------------------------------------------
+
+
+def section(title):
+    """Text of a section of RESULTS.md."""
+    text = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    [found] = [part for part in re.split(r"^## ", text, flags=re.MULTILINE) if part.startswith(title)]
+    return found
+
+
+def numbers(text):
+    return [piece.replace(",", "") for piece in re.findall(r"\d[\d,]*\.?\d*", text)]
+
+
+def is_measured(written, found):
+    """Whether one of the numbers found, or a hundred times it, gives what is written when rounded like it."""
+    if "." in written:
+        digits = len(written.split(".")[1])
+    else:
+        digits = -max(0, min(len(written) - 2, len(written) - len(written.rstrip("0"))))
+    values = [float(number) for number in found]
+    return any(round(value, digits) == float(written) for value in values + [100 * value for value in values])
+
+
+def test_figures_of_the_readme_are_measured():
+    # Those of the paper are compared with docs/results in tests/experiments/test_results.py.
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Measured\n")[1]
+    rows = re.findall(r"^\| (?!what|---)(.+) \| (.+) \| (.+) \|$", text, flags=re.MULTILINE)
+    assert len(rows) >= 6
+    for _, figure, title in rows:
+        found = numbers(section(title))
+        for written in numbers(figure):
+            assert is_measured(written, found), f"{written} ({figure}) is not in the section {title!r} of RESULTS.md"
+
+
+def test_the_memory_that_the_docs_tell_is_measured():
+    text = (ROOT / "docs" / "which-method.md").read_text(encoding="utf-8")
+    assert is_measured(re.search(r"gigabytes = ([\d.]+) \*", text)[1], numbers(section("Memory")))
+
+
+@pytest.mark.parametrize(
+    ("written", "found", "answer"),
+    [
+        ("18.5", "18.52", True),
+        ("18.5", "18.6", False),
+        ("90", "0.90", True),
+        ("1500", "1501", True),
+        ("5", "4.2", False),
+    ],
+)
+def test_rounding(written, found, answer):
+    assert is_measured(written, [found]) == answer
