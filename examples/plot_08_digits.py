@@ -27,7 +27,7 @@ classify.fit(train / 16, train_labels)
 print(f"{classify.score(test / 16, test_labels):.1%} of {len(test)} new digits are right")
 
 # %%
-# The atoms are strokes. Most digits are combinations of few.
+# The atoms look like digits. A digit is a combination of few of them.
 
 model = classify[1]
 print(f"{(model.transform(classify[0].transform(test / 16)) != 0).sum(axis=1).mean():.1f} coefficients per digit")
