@@ -20,7 +20,7 @@ demo: $(READY) ## learn a planted dictionary and draw the result
 	@$(BIN)/roadict demo $(ARGS)
 
 test: $(READY) ## run the tests (ARGS="-k prox -x" is passed to pytest)
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(READY) ## ruff (lint, format), mypy, import-linter
 	@$(BIN)/ruff check .

@@ -1,6 +1,9 @@
 import os
+import signal
 import threading
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: what tests start must be able to hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its kernels then run without a GPU
 
 import numpy as np
@@ -12,6 +15,22 @@ from roadict.estimators import road as road_estimator
 from roadict.road.formulation import Problem, constrained, inexact, lasso
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
+
+SLOW = (
+    "test_torchrun",
+    "test_page",
+    "test_runner",
+    "test_examples",
+    "test_cli",
+    "test_cuda",
+    "test_checkpoints",
+    "test_site",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest, so that no worker is left with one of them at the end."""
+    items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
 
 
 @pytest.fixture

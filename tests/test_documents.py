@@ -154,10 +154,11 @@ def test_links_lead_somewhere(page):
 
 
 def section(title):
-    """Text of a section of RESULTS.md."""
+    """Text of the section of RESULTS.md with this title, or with the one title that begins so."""
     text = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    [found] = [part for part in re.split(r"^## ", text, flags=re.MULTILINE) if part.startswith(title)]
-    return found
+    parts = {part.split("\n", 1)[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)}
+    [full] = [title] if title in parts else [name for name in parts if name.startswith(title)]
+    return parts[full]
 
 
 def numbers(text):
