@@ -5,6 +5,7 @@ A set of number n is ``checkpoint-n.shared.bin``, one ``checkpoint-n.rank-r.bin`
 plain numbers one array after the other, which the manifest tells the places of; nothing is ever unpickled.
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
@@ -100,11 +101,12 @@ def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Array
         except OSError as failure:
             trouble = _reason(folder, failure)
     trouble = words(comm, trouble)[0]
-    if trouble:
-        for name, _ in own:
-            (folder / name).unlink(missing_ok=True)
-    elif comm.rank == 0:
-        remove(folder, numbers(folder)[:-KEPT])
+    with contextlib.suppress(OSError):  # a disk that takes nothing may not give anything back either
+        if trouble:
+            for name, _ in own:
+                (folder / name).unlink(missing_ok=True)
+        elif comm.rank == 0:
+            remove(folder, numbers(folder)[:-KEPT])
     return str(trouble)
 
 

@@ -3,6 +3,7 @@
 Real GPUs are measured, and compared over 50 iterations, by ``benchmarks/gpu.py``.
 """
 
+import itertools
 import os
 import subprocess
 import sys
@@ -109,6 +110,32 @@ def test_a_run_goes_on_from_its_state_to_the_bit(make_problem, form):
         resumed.restore(type(state)(parts, state.shared), start)
     assert resumed.step() == unbroken.step()
     assert np.array_equal(resumed.codes(), unbroken.codes())
+
+
+@pytest.mark.parametrize("form", ["ball", "inexact-three"])
+def test_ranks_exchange_as_often_whatever_the_parts_of_a_checkpoint(make_problem, form):
+    """Ranks that are given one part and two must not be out of step."""
+
+    class Counting:
+        rank, size, calls = 0, 1, 0
+
+        def sum(self, array):
+            self.calls += 1
+            return array
+
+    given = make_problem(form, (6, 3, 40))
+    state = CudaEngine(*given).state()
+    counts = []
+    for cuts in ([0, 40], [0, 15, 40], [0, 0, 40]):
+        comm = Counting()
+        engine = CudaEngine(*given, comm)
+        before = comm.calls
+        for start, stop in itertools.pairwise(cuts):
+            parts = {name: array[start:stop] for name, array in state.local.items()}
+            engine.restore(type(state)(parts, state.shared), start)
+        engine.step()
+        counts.append(comm.calls - before)
+    assert len(set(counts)) == 1
 
 
 def test_runs_together_are_runs_alone_to_the_bit(make_problem):

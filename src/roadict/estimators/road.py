@@ -244,7 +244,8 @@ class ROAD(Learner):
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         facts |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
         facts |= start_facts(dictionary, codes, comm)
-        agree_on_parameters({"dict_init": facts["dict_init"]}, comm)
+        common = {"dict_init": facts["dict_init"], "engine": engine, "checkpoint": self.checkpoint is not None}
+        agree_on_parameters(common, comm)
         keeper = make_keeper(self.checkpoint, facts, data, observed, comm)
         fit = learn(
             plan,

@@ -71,7 +71,9 @@ def learn(
         starts = list(starts)
         if plan.problem.data.size * len(starts[0][0]) <= LEAVES_A_GPU_IDLE:
             return _chosen(plan, tol, _fits_together(plan, starts, settings, verbose))
-    found = None if keeper is None else keeper.found
+    found = None
+    if keeper is not None:  # who holds a checkpoint's files keeps their space on the disk
+        found, keeper.found = keeper.found, None
     fits = [] if found is None else finished_fits(found)
     for index, (start, annealing) in enumerate(zip(starts, plan.runs, strict=True)):
         if found is not None and index < len(found.facts["fits"]):

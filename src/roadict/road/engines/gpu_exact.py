@@ -38,6 +38,7 @@ class ExactBatch:
         self._ball = pattern.formulation.radius is not None
         self._masked = pattern.observed is not None
         self._graph: torch.cuda.CUDAGraph | None = None
+        self._stale = False
 
         def zeros(*shape: int, dtype: torch.dtype = self.dtype) -> torch.Tensor:
             return torch.zeros((n_problems, *shape), dtype=dtype, device=device)
@@ -82,9 +83,10 @@ class ExactBatch:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _prepare(self) -> None:
-        """Make the Gram matrices of the state as it is."""
+        """Make the Gram matrices of the state as it is; once per rank, in however many parts the state came."""
         self._add_grams()
         self._exchange()
+        self._stale = False
 
     def set_rho(self, place: int, rho: float) -> None:
         """Set a problem's ρ for the iterations after the next one."""
@@ -98,6 +100,8 @@ class ExactBatch:
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` ≤ N_SLOTS iterations; returns their reports, shape (count, problem, column)."""
+        if self._stale:
+            self._prepare()
         self._control[:, passes.COUNT.value] = 0
         for _ in range(count):
             if self._graph is not None:
@@ -213,7 +217,7 @@ class ExactBatch:
         self._atoms[place] = self._sent(state.shared["atoms"])
         self._atoms_before[place] = self._sent(state.shared["atoms_before"])
         self._control[place] = self._sent(state.shared["control"])
-        self._prepare()
+        self._stale = True
 
 
 def _control(problem: Problem) -> Array:

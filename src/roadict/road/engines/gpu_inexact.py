@@ -29,6 +29,7 @@ class InexactBatch:
         n_samples, n_features = pattern.data.shape
         self.n_problems, self.n_atoms, self.device, self._comm = n_problems, n_atoms, device, comm
         self.dtype = torch.from_numpy(pattern.data[:0]).dtype
+        self._stale = False
         form, (rho1, rho2, rho3) = pattern.formulation, pattern.rhos
         self._shares = tuple(form.slack_share(i, rho) for i, rho in enumerate(pattern.rhos))
         self._weights = (rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), rho3 / (rho1 + rho2 + n_atoms * rho3))
@@ -65,6 +66,8 @@ class InexactBatch:
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` iterations; returns their reports, shape (count, problem, column)."""
+        if self._stale:
+            self._add_grams()
         reports: Array = torch.stack([self._step() for _ in range(count)]).cpu().numpy()
         return reports
 
@@ -120,6 +123,7 @@ class InexactBatch:
     def _add_grams(self) -> None:
         b_hat = self._consensus + (2 * self._shares[1] - 1) * self._second
         self._grams = self._comm.sum((b_hat.transpose(2, 3) @ b_hat)[:, None].contiguous())
+        self._stale = False
 
     def _update_atoms(self) -> None:
         n_features = self._atoms.shape[2]
@@ -158,7 +162,7 @@ class InexactBatch:
         for name, view in self._local(place).items():
             view[start : start + len(state.local[name])] = self._sent(state.local[name])
         self._atoms[place] = self._sent(state.shared["atoms"])
-        self._add_grams()
+        self._stale = True
 
 
 def _squared(tensor: torch.Tensor) -> torch.Tensor:
