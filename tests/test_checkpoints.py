@@ -326,6 +326,19 @@ def test_leftovers_of_a_killed_run_are_swept_away(stopped):
     assert {path.name.split(".")[0] for path in folder.iterdir()} == {"checkpoint-000030", "checkpoint-000031", "notes"}
 
 
+def test_files_of_other_programs_stay(stopped):
+    folder, unbroken = stopped
+    theirs = [
+        folder / name
+        for name in ("checkpoint-best.bin", "checkpoint-500.bin", "checkpoint-500.json", "checkpoint-².json")
+    ]
+    for path in theirs:
+        path.write_text("mine")
+    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
+    checkpoints.clear(folder)
+    assert sorted(folder.iterdir()) == sorted(theirs)
+
+
 def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(stopped, monkeypatch):
     folder, unbroken = stopped
     before = {path: path.read_bytes() for path in folder.iterdir()}

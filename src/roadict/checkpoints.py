@@ -7,6 +7,7 @@ plain numbers one array after the other, which the manifest tells the places of;
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ VERSION = 1
 KEPT = 2
 """Sets that stay: the last one may be the one that a failing disk has spoiled."""
 BLOCK_BYTES = 1 << 24
+OWN_NAME = re.compile(r"checkpoint-([0-9]{6,})\.(json|shared\.bin|rank-[0-9]+\.bin)")
+"""Files of sets; others in the folder, whatever they are called, are the user's."""
 
 
 class CheckpointError(ValueError):
@@ -110,8 +113,8 @@ def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Array
 
 def numbers(folder: Path) -> list[int]:
     """Return the numbers of all sets that have a manifest, in order."""
-    names = [path.name.removeprefix("checkpoint-").removesuffix(".json") for path in folder.glob("checkpoint-*.json")]
-    return sorted(int(name) for name in names if name.isdigit())
+    names = [OWN_NAME.fullmatch(path.name) for path in folder.glob("checkpoint-*.json")]
+    return sorted(int(name[1]) for name in names if name)
 
 
 def remove(folder: Path, unwanted: list[int]) -> None:
@@ -131,7 +134,8 @@ def clear(folder: Path) -> None:
 def sweep(folder: Path) -> None:
     """Remove what a killed run has left of sets and files that it could not finish."""
     whole = {f"checkpoint-{number:06d}" for number in numbers(folder)}
-    for path in [*folder.glob("checkpoint-*.bin"), *folder.glob(".roadict-*.tmp")]:
+    files = [path for path in folder.glob("checkpoint-*.bin") if OWN_NAME.fullmatch(path.name)]
+    for path in [*files, *folder.glob(".roadict-*.tmp")]:
         if path.name.split(".")[0] not in whole:
             path.unlink(missing_ok=True)
 
