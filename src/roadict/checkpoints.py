@@ -5,6 +5,7 @@ A set of number n is ``checkpoint-n.shared.bin``, one ``checkpoint-n.rank-r.bin`
 plain numbers one array after the other, which the manifest tells the places of; nothing is ever unpickled.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -105,7 +106,7 @@ def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Array
     trouble = words(comm, trouble)[0]
     if trouble:
         for name, _ in own:
-            (folder / name).unlink(missing_ok=True)
+            _drop(folder / name)
     elif comm.rank == 0:
         remove(folder, numbers(folder)[:-KEPT])
     return str(trouble)
@@ -120,9 +121,9 @@ def numbers(folder: Path) -> list[int]:
 def remove(folder: Path, unwanted: list[int]) -> None:
     """Remove sets, the manifest first: what is left of a set without one is never read."""
     for number in unwanted:
-        (folder / f"checkpoint-{number:06d}.json").unlink(missing_ok=True)
+        _drop(folder / f"checkpoint-{number:06d}.json")
         for path in folder.glob(f"checkpoint-{number:06d}.*.bin"):
-            path.unlink(missing_ok=True)
+            _drop(path)
 
 
 def clear(folder: Path) -> None:
@@ -137,7 +138,7 @@ def sweep(folder: Path) -> None:
     files = [path for path in folder.glob("checkpoint-*.bin") if OWN_NAME.fullmatch(path.name)]
     for path in [*files, *folder.glob(".roadict-*.tmp")]:
         if path.name.split(".")[0] not in whole:
-            path.unlink(missing_ok=True)
+            _drop(path)
 
 
 def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> Found:
@@ -171,6 +172,12 @@ def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> 
         first += file["rows"]
     shared = {name: np.array(array) for name, array in _arrays(folder, content["shared"], slice(None))}
     return Found(str(path), content["facts"], shared, parts)
+
+
+def _drop(path: Path) -> None:
+    """Remove a file; one that stays, on a disk that has failed or is not ours, does no harm to the run."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> Facts:
