@@ -326,6 +326,19 @@ def test_leftovers_of_a_killed_run_are_swept_away(stopped):
     assert {path.name.split(".")[0] for path in folder.iterdir()} == {"checkpoint-000030", "checkpoint-000031", "notes"}
 
 
+def test_files_of_other_programs_stay(stopped):
+    folder, unbroken = stopped
+    theirs = [
+        folder / name
+        for name in ("checkpoint-best.bin", "checkpoint-500.bin", "checkpoint-500.json", "checkpoint-².json")
+    ]
+    for path in theirs:
+        path.write_text("mine")
+    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
+    checkpoints.clear(folder)
+    assert sorted(folder.iterdir()) == sorted(theirs)
+
+
 def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(stopped, monkeypatch):
     folder, unbroken = stopped
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -339,6 +352,32 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(stopped, m
         road(rho=10.0, checkpoint=stopping(folder, 3)).fit(DATA)
     monkeypatch.setattr(os, "fsync", real)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_disk_that_turns_read_only_does_not_end_the_run(stopped, monkeypatch):
+    folder, unbroken = stopped
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.warns(UserWarning, match="Read-only file system"):
+        model = road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA)
+    assert_same(model, unbroken)
+
+
+def test_old_sets_that_cannot_be_removed_do_not_end_the_run(stopped, monkeypatch):
+    folder, unbroken = stopped
+    real = Path.unlink
+
+    def refuse(path, missing_ok=False):
+        if path.parent == folder and path.name.startswith("checkpoint-"):
+            raise OSError(errno.EPERM, "Operation not permitted")
+        real(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), unbroken)
 
 
 def test_a_disk_that_is_full_for_the_manifest_alone(stopped, monkeypatch):

@@ -8,6 +8,7 @@ plain numbers one array after the other, which the manifest tells the places of;
 import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ VERSION = 1
 KEPT = 2
 """Sets that stay: the last one may be the one that a failing disk has spoiled."""
 BLOCK_BYTES = 1 << 24
+OWN_NAME = re.compile(r"checkpoint-([0-9]{6,})\.(json|shared\.bin|rank-[0-9]+\.bin)")
+"""Files of sets; others in the folder, whatever they are called, are the user's."""
 
 
 class CheckpointError(ValueError):
@@ -101,27 +104,26 @@ def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Array
         except OSError as failure:
             trouble = _reason(folder, failure)
     trouble = words(comm, trouble)[0]
-    with contextlib.suppress(OSError):  # a disk that takes nothing may not give anything back either
-        if trouble:
-            for name, _ in own:
-                (folder / name).unlink(missing_ok=True)
-        elif comm.rank == 0:
-            remove(folder, numbers(folder)[:-KEPT])
+    if trouble:
+        for name, _ in own:
+            _drop(folder / name)
+    elif comm.rank == 0:
+        remove(folder, numbers(folder)[:-KEPT])
     return str(trouble)
 
 
 def numbers(folder: Path) -> list[int]:
     """Return the numbers of all sets that have a manifest, in order."""
-    names = [path.name.removeprefix("checkpoint-").removesuffix(".json") for path in folder.glob("checkpoint-*.json")]
-    return sorted(int(name) for name in names if name.isdigit())
+    names = [OWN_NAME.fullmatch(path.name) for path in folder.glob("checkpoint-*.json")]
+    return sorted(int(name[1]) for name in names if name)
 
 
 def remove(folder: Path, unwanted: list[int]) -> None:
     """Remove sets, the manifest first: what is left of a set without one is never read."""
     for number in unwanted:
-        (folder / f"checkpoint-{number:06d}.json").unlink(missing_ok=True)
+        _drop(folder / f"checkpoint-{number:06d}.json")
         for path in folder.glob(f"checkpoint-{number:06d}.*.bin"):
-            path.unlink(missing_ok=True)
+            _drop(path)
 
 
 def clear(folder: Path) -> None:
@@ -133,9 +135,10 @@ def clear(folder: Path) -> None:
 def sweep(folder: Path) -> None:
     """Remove what a killed run has left of sets and files that it could not finish."""
     whole = {f"checkpoint-{number:06d}" for number in numbers(folder)}
-    for path in [*folder.glob("checkpoint-*.bin"), *folder.glob(".roadict-*.tmp")]:
+    files = [path for path in folder.glob("checkpoint-*.bin") if OWN_NAME.fullmatch(path.name)]
+    for path in [*files, *folder.glob(".roadict-*.tmp")]:
         if path.name.split(".")[0] not in whole:
-            path.unlink(missing_ok=True)
+            _drop(path)
 
 
 def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> Found:
@@ -169,6 +172,12 @@ def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> 
         first += file["rows"]
     shared = {name: np.array(array) for name, array in _arrays(folder, content["shared"], slice(None))}
     return Found(str(path), content["facts"], shared, parts)
+
+
+def _drop(path: Path) -> None:
+    """Remove a file; one that stays, on a disk that has failed or is not ours, does no harm to the run."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> Facts:
