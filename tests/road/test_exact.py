@@ -5,6 +5,7 @@ import pytest
 
 from roadict.linalg import unit_rows
 from roadict.metrics import dictionary_error
+from roadict.road import exact
 from roadict.road.exact import find_exact_fit, unmixed
 from roadict.synthetic import planted
 
@@ -73,3 +74,15 @@ def test_few_atoms_means_fewer_than_the_rank():
     few = planted(60, 16, 8, sparsity=3, random_state=0)
     wrong = unit_rows(rng.standard_normal((8, 8)) @ few.dictionary)[0]
     assert find_exact_fit(few.data, wrong, few.data @ np.linalg.pinv(wrong), 1) is None
+
+
+def test_rounds_of_a_linear_map_are_extrapolated_to_their_end():
+    end = np.array([[1.0, 0.0], [0.6, 0.8]])
+    rates = np.array([[0.9, 0.9], [0.5, 0.5]])
+    rounds, atoms = [], end + np.array([[0.01, 0.02], [-0.03, 0.01]])
+    for _ in range(3):
+        after = end + rates * (atoms - end)
+        rounds.append((atoms, after))
+        atoms = after
+    np.testing.assert_allclose(exact._extrapolated(rounds), end, atol=1e-12)
+    assert np.abs(after - end).max() > 0.01  # the last round itself is far from it

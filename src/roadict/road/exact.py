@@ -22,12 +22,17 @@ LEAST_MISFIT = 1e-3
 """Relative error that codes to start from are taken to have at least."""
 SMALLEST_CUT, LARGEST_CUT = 1e-8, 0.03
 """Bounds on what counts as clutter, relative to a sample; of float32 data, whose rounding is clutter, more."""
-CUT_PER_CHANGE = 10.0
+CUT_PER_CHANGE = 30.0
 """Clutter that atoms off by a given distance are taken to cause, over that distance."""
 CLEAN_SUPPORT = 0.75
 """Size of a support, over the rank of the data, up to which it can be clean."""
 FEWEST_CLEAN = 0.15
 """Share of clean samples below which there is nothing to learn from."""
+TRIAL_ROUNDS, HOPELESS = 8, 0.7
+"""Rounds after which, and share of the use of some atom in clean samples below which, no exact fit is near."""
+STEADY = 1e-3
+"""Root-mean-square change of the atoms from which on rounds are extrapolated, each from up to MEMORY before it."""
+MEMORY = 3
 MOSTLY, EVERYWHERE = 0.95, 0.85
 """Share of samples that must get fewer atoms than the rank; and of the use of every atom, that in such samples."""
 OVERDETERMINED = 2.0
@@ -102,8 +107,7 @@ def _is_sparse(codes: Array, rank: int, comm: Comm) -> bool:
     """
     atoms = np.count_nonzero(codes, axis=1)
     few = atoms < rank
-    use, use_in_few = comm.sum(np.array([np.abs(codes).sum(axis=0), np.abs(codes[few]).sum(axis=0)]))
-    everywhere = np.all(use_in_few >= EVERYWHERE * use)
+    everywhere = _least_use(codes, few, comm) >= EVERYWHERE
     equations = total(comm, float((rank - atoms[few]).sum()))
     enough = equations >= OVERDETERMINED * codes.shape[1] * (rank - 1)
     return bool(_share(comm, few) >= MOSTLY and everywhere and enough)
@@ -112,6 +116,12 @@ def _is_sparse(codes: Array, rank: int, comm: Comm) -> bool:
 def _share(comm: Comm, chosen: NDArray[np.bool_]) -> float:
     """Share of all samples that are chosen."""
     return total(comm, float(chosen.sum())) / sum(counts(comm, len(chosen)))
+
+
+def _least_use(codes: Array, chosen: NDArray[np.bool_], comm: Comm) -> float:
+    """Share of the use of an atom that is in chosen samples, of the atom for which it is least."""
+    use, in_chosen = comm.sum(np.array([np.abs(codes).sum(axis=0), np.abs(codes[chosen]).sum(axis=0)]))
+    return float(np.min(in_chosen[use > 0] / use[use > 0], initial=1.0))
 
 
 def _settle_atoms(
@@ -127,22 +137,30 @@ def _settle_atoms(
     """Rounds of three steps, until atoms no longer change; None where too few samples get clean supports.
 
     Lasso codes, with a weight as large as the clutter that wrong atoms cause; least squares on their supports; atoms
-    by least squares from the samples that are thus well explained. As atoms settle, the clutter goes.
+    by least squares from the samples that are thus well explained. As atoms settle, the clutter goes. Supports that no
+    longer change leave a nearly linear map, so that rounds can be extrapolated.
     """
     misfit = norm(comm, samples - codes @ dictionary) / sum(counts(comm, len(samples))) ** 0.5
-    cut = min(max(misfit, LEAST_MISFIT), LARGEST_CUT)
-    for _ in range(MAX_ROUNDS):
+    cut, last = min(max(misfit, LEAST_MISFIT), LARGEST_CUT), np.inf
+    rounds: list[tuple[Array, Array]] = []
+    for index in range(MAX_ROUNDS):
         codes = encode(samples, None, dictionary, algorithm="lasso", alpha=cut, start=codes, n_jobs=n_jobs)
         fitted = polish_codes(samples, None, dictionary, codes, negligible=cut / 3, n_jobs=n_jobs)
         clean = np.linalg.norm(samples - fitted @ dictionary, axis=1) < 3 * cut
         clean &= np.count_nonzero(fitted, axis=1) <= CLEAN_SUPPORT * rank
         if _share(comm, clean) < FEWEST_CLEAN:
             return None
+        if index >= TRIAL_ROUNDS and _least_use(fitted, clean, comm) < HOPELESS:
+            return None
         weights = norms[clean, None]
         before, dictionary = dictionary, _fit_atoms(weights * samples[clean], weights * fitted[clean], dictionary, comm)
         change = float(np.linalg.norm(dictionary - before)) / len(dictionary) ** 0.5
         if change < SETTLED:
             return dictionary
+        rounds = [*rounds[-MEMORY:], (before, dictionary)] if change < min(STEADY, last) else []
+        if rounds:
+            dictionary = _extrapolated(rounds)
+        last = change
         cut = max(min(cut, max(cut / 2, CUT_PER_CHANGE * change)), SMALLEST_CUT, rounding)
     return None
 
@@ -151,6 +169,17 @@ def _fit_atoms(data: Array, codes: Array, dictionary: Array, comm: Comm) -> Arra
     """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm."""
     gram, cross = comm.sum(codes.T @ codes), comm.sum(codes.T @ data)
     return unit_rows(solve_ridge(gram, cross, ANCHOR, dictionary))[0]
+
+
+def _extrapolated(rounds: list[tuple[Array, Array]]) -> Array:
+    """Atoms at which rounds would end if the map from atoms to atoms, known by some rounds, were linear.
+
+    Anderson's mixing: the combination of rounds, of weights that sum to one, that changes the atoms least.
+    """
+    points, images = (np.array([each.ravel() for each in atoms]) for atoms in zip(*rounds, strict=True))
+    changes = images - points
+    weights = np.linalg.lstsq(np.diff(changes, axis=0).T, changes[-1], rcond=1e-6)[0]
+    return unit_rows((images[-1] - weights @ np.diff(images, axis=0)).reshape(rounds[-1][0].shape))[0]
 
 
 def unmixed(dictionary: Array, codes: Array, comm: Comm = SERIAL) -> Array:
