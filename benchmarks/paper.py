@@ -74,7 +74,7 @@ OUTCOMES = {
     "reproduced": "reproduced",
     "partly": "in part",
     "not reproduced": "not reproduced",
-    "no rows": "without rows",
+    "too few rows": "with too few rows",
 }
 
 

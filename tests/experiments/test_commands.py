@@ -88,7 +88,7 @@ def test_work_is_shared_between_road_and_the_others(roadict, tmp_path):
     with (tmp_path / "road" / "noisy.jsonl").open("ab") as file:
         file.write((tmp_path / "others" / "noisy.jsonl").read_bytes())
     code, out, _ = roadict("report", tmp_path / "road")
-    assert (code, "no rows" in out) == (0, False)
+    assert (code, "too few rows" in out) == (0, False)
     _, _, err = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path / "road")
     assert "8 of 8 trials are done already" in err
 

@@ -150,7 +150,7 @@ def test_rows_of_other_settings_and_missing_pictures_are_left_out(results, tmp_p
 def test_a_part_of_one_experiment_is_enough(results, tmp_path):
     _, rows = results
     page = make_page([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], tmp_path)
-    assert "no rows" in page
+    assert "too few rows" in page
 
 
 def test_rows_from_a_file_give_the_same_page(results, page, tmp_path):
