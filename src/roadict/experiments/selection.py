@@ -15,7 +15,7 @@ LARGEST = 1e6
 
 
 def current(rows: Iterable[Row], experiments: Iterable[Experiment]) -> tuple[list[Row], int]:
-    """Keep the rows of the present plans and version, every trial once; rows of older settings must not mix into a mean.
+    """Keep the rows of the present plans and version, every trial once: others must not mix into a mean.
 
     A trial that several engines carried out counts once, by the engine that has the most rows of that method, and where
     there are rows of several sets of pictures, those of the set with the most are kept.

@@ -90,7 +90,7 @@ def _exact_reaches_zero(rows: list[Row]) -> Verdict:
         f"{share:.0%} of {counted(len(points[n]))} below {ZERO:g}"
         for n, share in shares.items()
     )
-    text += few(min(map(len, points.values())))
+    text += f"; {counted(least)}{few(least)}" if (least := min(map(len, points.values()))) < ENOUGH else ""
     return Verdict("solvers", claim, _graded(min(shares.values())), text)
 
 
@@ -111,7 +111,7 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
         f"{words.get(method, method)}: mean error {_short(np.mean(errors))} over {counted(len(errors))}"
         for method, errors in ends.items()
     )
-    text += few(min(map(len, ends.values())))
+    text += f"; {counted(least)}{few(least)}" if (least := min(map(len, ends.values()))) < ENOUGH else ""
     return Verdict("solvers", claim, _all_some_none(near), text)
 
 
@@ -139,7 +139,7 @@ class Compared:
 
     def sure(self) -> str:
         """Say how many trials that is, and whether they are enough."""
-        return f"; on the same {counted(self.trials)}" + few(self.trials)
+        return f"; all on the same {counted(self.trials)}" + few(self.trials)
 
 
 def compared(rows: list[Row], experiment: str, panel: str) -> Compared:
@@ -283,8 +283,8 @@ def _lead(gains: NDArray[np.float64]) -> str:
     if len(gains) < 2:
         return f"{text} in one trial, which proves little"
     error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    chance = ", so it may be chance" if abs(gains.mean()) < 2 * error else ""
-    return f"{text} ± {error:.2f} (standard error of {len(gains)} trials{chance})" + few(len(gains))
+    doubt = ", so it may be chance" if abs(gains.mean()) < 2 * error else few(len(gains))
+    return f"{text} ± {error:.2f} (standard error of {len(gains)} trials{doubt})"
 
 
 JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
@@ -328,9 +328,9 @@ def few(number: int) -> str:
     Examples
     --------
     >>> few(3), few(20)
-    (', few to be sure by', '')
+    (': few, so this may change', '')
     """
-    return ", few to be sure by" if number < ENOUGH else ""
+    return ": few, so this may change" if number < ENOUGH else ""
 
 
 def _short(value: float | np.floating[Any]) -> str:
