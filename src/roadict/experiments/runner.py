@@ -1,5 +1,6 @@
 """Carry out trials, several at a time, and keep a row of each as soon as it is done."""
 
+import json
 import os
 import platform
 import threading
@@ -100,7 +101,14 @@ def _execute(trials: list[Trial], data: Path | None, runner: int, host: str) -> 
         _end_with(runner)
     elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
         os._exit(1)  # the runner was killed while this process was starting
-    return [execute(trials[0], data)] if len(trials) == 1 else execute_together(trials, data)
+    try:
+        return [execute(trials[0], data)] if len(trials) == 1 else execute_together(trials, data)
+    except ValueError as failure:
+        raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are kept") from failure
+
+
+def _named(trial: Trial) -> str:
+    return f"{trial.experiment}, {trial.panel}, {trial.method.name}, seed {trial.seed}"
 
 
 def _runs(process: int) -> bool:
@@ -126,6 +134,10 @@ def _end_with(parent: int) -> None:
 
 
 def _keep(done: Finished, folder: Path, file: RowFile) -> None:
+    try:
+        json.dumps(done.result, allow_nan=False)
+    except ValueError:
+        raise ValueError(f"{_named(done.trial)} gave a number that is not finite ({done.result})") from None
     key = done.trial.key()
     for ending, picture in done.pictures.items():  # before their row, so that a row always has its pictures
         path = folder / PICTURES / f"{key}{ending}.png"
