@@ -17,10 +17,10 @@ from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
 from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
 from roadict.experiments.trial import ATOMS, ORIGINAL
-from roadict.experiments.verdicts import TOO_FEW, Verdict, verdicts
+from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts
 
 TEMPLATE = "report.html"
-OUTCOMES = ("reproduced", "partly", "not reproduced", TOO_FEW)
+OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", TOO_FEW)
 
 
 @dataclass(frozen=True)
