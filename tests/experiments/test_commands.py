@@ -232,13 +232,18 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
         one_line(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 
-def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
-    def lacking(*arguments):
-        raise ImportError("this engine needs torch: pip install 'roadict[gpu]'")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_engine_without_its_gpu_is_told_in_one_line(roadict, tmp_path, monkeypatch, jobs):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    words = ("reproduce", "noisy", "--trials", 1, "--engine", "cuda", "--out", tmp_path)
+    one_line(roadict(*words, "--jobs", jobs), 'engine="cuda"')
 
-    monkeypatch.setattr("roadict.experiments.trial._learner", lacking)
-    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
-    one_line(result, "needs torch: pip install 'roadict[gpu]'")
+
+def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--engine", "cuda", "--out", tmp_path)
+    one_line(result, "needs torch", "pip install 'roadict[gpu]'")
 
 
 def test_three_trials_of_everything_end_within_twenty_minutes_on_two_cores():
