@@ -18,6 +18,7 @@ from roadict.experiments import rows as rows_module
 from roadict.experiments.cost import seconds
 from roadict.experiments.material import load, with_material
 from roadict.experiments.plan import Panel, samples
+from roadict.experiments.published import PAPERS
 from roadict.experiments.rows import read_folder
 from roadict.experiments.trial import execute, png
 
@@ -294,3 +295,4 @@ def test_bicubic_is_the_papers_to_four_decimals(name, expected):
     experiment = with_material(registry.EXPERIMENTS[name], SHARED)
     bicubic = next(trial for trial in experiment.trials(1, "auto") if trial.method.name == "bicubic")
     assert execute(bicubic, SHARED).result["psnr"] == pytest.approx(expected, abs=5e-5)
+    assert (name == "digits") != bicubic.problem.source.startswith(PAPERS)
