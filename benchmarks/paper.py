@@ -14,7 +14,7 @@ from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import read_folder
 from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, means, of_experiment
+from roadict.experiments.summary import by_iteration, by_method, by_samples, means, of_experiment, trials_told
 from roadict.experiments.verdicts import FOUND, PAPER, needed, samples_needed, verdicts
 from roadict.plotting import save_figure
 
@@ -44,7 +44,7 @@ def joined(folders):
     """Rows of the present plans from all folders, each key once."""
     rows = {row["key"]: row for folder in folders for row in read_folder(Path(folder))}
     kept, left_out = current([rows[key] for key in sorted(rows)], EXPERIMENTS.values())
-    print(f"{len(kept)} rows; {left_out} of other settings are left out")
+    print(f"{len(kept)} rows; {left_out} of other settings, or of trials that another engine did too, are left out")
     return kept
 
 
@@ -58,14 +58,16 @@ def with_block(text, block):
 
 
 def headline(rows):
-    """What most people want to know: how many claims hold, samples needed, and PSNR."""
+    """What most people want to know: how many claims hold, samples needed, PSNR, and from how many trials."""
     number = Counter(verdict.outcome for verdict in verdicts(rows))
     told = ", ".join(f"{number[outcome]} {words}" for outcome, words in OUTCOMES.items() if number[outcome])
     parts = [
         f"Of {sum(number.values())} claims: {told}. Samples until the mean recovery error stays below {FOUND:g}:",
-        table(["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials"], recovery_lines(rows)),
+        table(["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials of each"], recovery_lines(rows)),
         "PSNR of enlarged pictures, with the Lasso as the coder of all:",
-        table(["", "ROAD, ρ = 10", "ROAD", "best of the others", "random patches", "trials"], picture_lines(rows)),
+        table(
+            ["", "ROAD, ρ = 10", "ROAD", "best of the others", "random patches", "trials of each"], picture_lines(rows)
+        ),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -74,7 +76,7 @@ OUTCOMES = {
     "reproduced": "reproduced",
     "partly": "in part",
     "not reproduced": "not reproduced",
-    "no rows": "without rows",
+    "too few rows": "with too few rows",
 }
 
 
@@ -90,7 +92,8 @@ def recovery_lines(rows):
         best = min(others, key=lambda name: (needed(found[name]), found[name][max(found[name])]), default="")
         told = [samples_needed(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
         told[2] = f"{told[2]} ({labels[best]})" if best else "–"
-        lines.append([f"{experiment.paper}: {panel.title}", *told, trials(values.values())])
+        number = trials_of_each([values.get(name, {}) for name in (PAPER, "road-defaults", best)])
+        lines.append([f"{experiment.paper}: {panel.title}", *told, number])
     return lines
 
 
@@ -101,10 +104,11 @@ def picture_lines(rows):
         others = [name for name in ("blotless-lasso", "ksvd-lasso", "mod-lasso") if name in values]
         best = max(others, key=lambda name: np.mean(values[name]), default="")
         labels = {method.name: method.label.removesuffix(", Lasso") for method in experiment.methods}
-        told = [decibels(values, name) for name in ("road-paper-lasso", "road-lasso", best, "random-lasso")]
+        shown = ("road-paper-lasso", "road-lasso", best, "random-lasso")
+        told = [decibels(values, name) for name in shown]
         told[2] += f" ({labels[best]})" if best else ""
-        learned = [{0: found} for name, found in values.items() if name != "bicubic"]
-        lines.append([f"{experiment.paper}: {experiment.name}, {panel.title}", *told, trials(learned)])
+        number = trials_of_each([{0: values[name]} if name in values else {} for name in shown])
+        lines.append([f"{experiment.paper}: {experiment.name}, {panel.title}", *told, number])
     return lines
 
 
@@ -145,7 +149,7 @@ def failures(rows):
 def section(experiment, rows):
     """One figure or table of the paper."""
     sources = sorted({row["settings"]["problem"].get("source", "") for row in rows} - {""})
-    engines = sorted({row["settings"]["engine"] for row in rows} - {""})
+    engines = engines_told(rows)
     made = Counter((row["machine"], tuple(row["versions"].items())) for row in rows)
     parts = [
         f"## {experiment.paper}: {experiment.title}",
@@ -156,8 +160,9 @@ def section(experiment, rows):
     for panel in experiment.panels:
         body = picture_body if experiment.pictures else recovery_body
         parts += body(experiment, panel, rows)
-    cpu = sum(row["seconds"]["cpu"] for row in rows)
-    parts.append(f"{len(rows)} rows, {cpu / 60:.0f} minutes of CPU, engine of ROAD: {', '.join(engines)}.")
+    minutes = sum(row["seconds"]["cpu"] for row in rows) / 60
+    told = trials_told(rows, {method.name: method.label for method in experiment.methods if not method.fixed})
+    parts.append(f"Trials: {told}. {len(rows)} rows, {minutes:.1f} minutes of CPU or GPU.{engines}")
     parts.append(
         "\n".join(
             f"- {number} rows: {machine}; {', '.join(f'{name} {version}' for name, version in versions)}"
@@ -165,6 +170,13 @@ def section(experiment, rows):
         )
     )
     return parts
+
+
+def engines_told(rows):
+    """On what ROAD was computed, with the number of rows where there are several."""
+    number = Counter(row["settings"]["engine"] for row in rows if row["settings"]["engine"])
+    told = ", ".join(name if len(number) == 1 else f"{name} ({number[name]} rows)" for name in sorted(number))
+    return f" Engine of ROAD: {told}." if told else ""
 
 
 def recovery_body(experiment, panel, rows):
@@ -265,7 +277,13 @@ def panels(rows, *, pictures):
 def trials(values):
     """Numbers of trials behind some points: one number, or from the fewest to the most."""
     numbers = sorted({len(found) for points in values for found in points.values()})
-    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+    return f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}" if numbers else "–"
+
+
+def trials_of_each(columns):
+    """The same for some columns: one number where all have as many, else one for each, in their order."""
+    told = [trials([points]) for points in columns]
+    return told[0] if len({*told} - {"–"}) == 1 and told[0] != "–" else " / ".join(told)
 
 
 def mean(values):

@@ -51,12 +51,23 @@ def main() -> None:
     except (ValueError, OSError, ImportError) as error:
         _complain(_one_line(error))
         sys.exit(BAD_INPUT)
+    except RuntimeError as error:
+        if not _lacks_a_gpu(error):
+            raise
+        _complain(_one_line(error))
+        sys.exit(BAD_INPUT)
     except MemoryError as error:
         _complain(f"not enough memory: {_one_line(error)}; use fewer samples, fewer atoms or float32 data")
         sys.exit(BAD_INPUT)
     if code == INTERRUPTED:  # Typer has caught Ctrl-C
         _complain("interrupted; nothing was written")
     sys.exit(code)
+
+
+def _lacks_a_gpu(error: RuntimeError) -> bool:
+    """Whether the engine for GPUs said so; it is loaded only where it was asked for."""
+    engine = sys.modules.get("roadict.road.engines.cuda")
+    return engine is not None and isinstance(error, engine.GpuError)
 
 
 @app.callback(invoke_without_command=True)

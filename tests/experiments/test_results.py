@@ -19,10 +19,10 @@ spec.loader.exec_module(paper)
 BLOCK = re.compile(re.escape(paper.BEGIN) + r"\n(.*?)\n?" + re.escape(paper.END), re.DOTALL)
 
 
-def rows_of(name, number, learner, machine):
+def rows_of(name, number, learner, machine, engine="auto"):
     """Made-up rows of ROAD or of the others."""
     rng = np.random.default_rng(len(name) + number)
-    for trial in EXPERIMENTS[name].trials(number, "auto"):
+    for trial in EXPERIMENTS[name].trials(number, engine):
         if trial.method.is_road == (learner == "road"):
             if EXPERIMENTS[name].pictures:
                 result = {"psnr": 28.3 if trial.method.name == "ksvd-omp" else 25 + float(rng.random())}
@@ -54,11 +54,12 @@ def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     target = repository / "docs" / "results"
     assert {path.name for path in target.iterdir()} == {"README.md", "solvers.png", "noisy.png", "zebra.png"}
     text = (target / "README.md").read_text(encoding="utf-8")
-    assert "| Fig. 3: SNR 30 dB | 200 | 200 | more than 400 (BLOTLESS) | 2–3 |" in text
+    assert "| Fig. 3: SNR 30 dB | 200 | 200 | more than 400 (BLOTLESS) | 3 / 3 / 2 |" in text
     assert "- Fig. 1, iADMM stays near 0.01 after 10,000 iterations: not reproduced." in text
     assert "the paper's MOD, 26.7055 dB, equals its bicubic to four decimals" in text
     assert "the paper's K-SVD, 27.87 dB, is 0.43 dB under a plain one with OMP, 28.30 dB over 2 trials" in text
     assert "| ROAD, ρ = 10 | 0.2 | 0.0001 | 0.0001 | 0.0001 | 3 |" in text
+    assert "Trials: 3 trials of ROAD ρ = 10, ROAD our defaults; 2 of the others. 160 rows" in text
     assert "machine of road" in text
     assert "machine of others" in text
     readme = (repository / "README.md").read_text(encoding="utf-8")
@@ -68,6 +69,21 @@ def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     assert "old" not in readme
     paper.main([repository / "road", repository / "others"], repository)
     assert (repository / "README.md").read_text(encoding="utf-8") == readme
+
+
+def test_rows_of_a_gpu_beside_those_of_a_cpu(repository):
+    """ROAD once more on a GPU, with more trials of one experiment: no trial counts twice, and engines are told."""
+    file = RowFile(repository / "gpu" / "noisy.jsonl")
+    for row in rows_of("noisy", 5, "road", "machine with a GPU", "cuda"):
+        file.append(row)
+    paper.main([repository / "road", repository / "gpu", repository / "others"], repository)
+    text = (repository / "docs" / "results" / "README.md").read_text(encoding="utf-8")
+    assert "| Fig. 3: SNR 30 dB | 200 | 200 | more than 400 (BLOTLESS) | 5 / 5 / 2 |" in text
+    assert "| Fig. 1: Error against the number of samples | 200 | 200 | " in text
+    assert "Trials: 5 trials of ROAD ρ = 10, ROAD our defaults; 2 of the others." in text
+    assert "Engine of ROAD: cuda." in text
+    assert "Engine of ROAD: auto." in text  # the other experiments
+    assert "all on the same 2 trials: few, so this may change" in text
 
 
 def test_a_readme_without_marks_is_told(repository):

@@ -19,8 +19,8 @@ from roadict.experiments.methods import ROAD_DEFAULTS, ROAD_PAPER
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile, read_folder, read_rows
-from roadict.experiments.runner import batches, pending, run
-from roadict.experiments.trial import _learner, execute, execute_together
+from roadict.experiments.runner import batches, make_row, pending, run
+from roadict.experiments.trial import Finished, _learner, execute, execute_together
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
@@ -158,6 +158,19 @@ def test_rows_tell_how_runs_went(tmp_path):
     assert {row["result"]["iterations"] for row in rows} == {300}
     assert len({row["result"]["error"] for row in rows}) > 6
     assert all(row["result"]["error"] <= row["result"]["error_greedy"] + 1e-12 for row in rows)
+
+
+def test_rows_tell_the_machine_that_computed_them_and_what_a_gpu_needs(tmp_path):
+    (trial, *_) = tiny.trials(1)
+    elsewhere = Finished(trial, {}, {}, versions={"numpy": "0"}, machine="another one")
+    assert (make_row(elsewhere)["machine"], make_row(elsewhere)["versions"]) == ("another one", {"numpy": "0"})
+    here = make_row(Finished(trial, {}, {}))
+    assert "cores" in here["machine"]
+    assert "torch" not in here["versions"]
+    assert "torch" in make_row(Finished(dataclasses.replace(trial, engine="cuda"), {}, {}))["versions"]
+    run(tiny.trials(1)[:1], tmp_path, jobs=1)
+    (row,) = read_folder(tmp_path)
+    assert (row["machine"], row["versions"]) == (here["machine"], here["versions"])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs processes as Unix has them")

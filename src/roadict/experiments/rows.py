@@ -41,9 +41,9 @@ def read_folder(folder: Path) -> list[Row]:
 def _parsed(path: Path, number: int, line: bytes) -> Row:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         row = None
-    if not isinstance(row, dict) or "key" not in row:
+    if not isinstance(row, dict) or not isinstance(row.get("key"), str):
         raise ValueError(f"{path}, line {number}, is not a row of roadict reproduce; remove that line")
     return row
 

@@ -1,10 +1,13 @@
 """Carry out trials, several at a time, and keep a row of each as soon as it is done."""
 
+import json
 import os
 import platform
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +21,7 @@ from roadict.experiments.trial import Finished, execute, execute_together
 from roadict.model_io import atomic_write
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
+OF_A_GPU = ("torch", "triton")
 MOST_TOGETHER = 50
 """Runs that share a GPU at most, each in a thread of its own."""
 PICTURES = "pictures"
@@ -100,7 +104,17 @@ def _execute(trials: list[Trial], data: Path | None, runner: int, host: str) -> 
         _end_with(runner)
     elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
         os._exit(1)  # the runner was killed while this process was starting
-    return [execute(trials[0], data)] if len(trials) == 1 else execute_together(trials, data)
+    try:
+        finished = [execute(trials[0], data)] if len(trials) == 1 else execute_together(trials, data)
+    except ValueError as failure:
+        raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are kept") from failure
+    # Told by who computed it, which may be another machine than the one that writes the row.
+    engine = trials[0].engine
+    return [replace(done, versions=versions(engine), machine=machine(engine)) for done in finished]
+
+
+def _named(trial: Trial) -> str:
+    return f"{trial.experiment}, {trial.panel}, {trial.method.name}, seed {trial.seed}"
 
 
 def _runs(process: int) -> bool:
@@ -126,6 +140,10 @@ def _end_with(parent: int) -> None:
 
 
 def _keep(done: Finished, folder: Path, file: RowFile) -> None:
+    try:
+        json.dumps(done.result, allow_nan=False)
+    except ValueError:
+        raise ValueError(f"{_named(done.trial)} gave a number that is not finite ({done.result})") from None
     key = done.trial.key()
     for ending, picture in done.pictures.items():  # before their row, so that a row always has its pictures
         path = folder / PICTURES / f"{key}{ending}.png"
@@ -145,16 +163,16 @@ def make_row(done: Finished) -> Row:
         "settings": done.trial.settings(),
         "result": done.result,
         "seconds": done.seconds,
-        "versions": versions(),
-        "machine": machine(),
+        "versions": done.versions or versions(done.trial.engine),
+        "machine": done.machine or machine(done.trial.engine),
     }
 
 
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
+@lru_cache
+def versions(engine: str) -> dict[str, str]:
     """Versions of Python and of the packages that compute."""
     found = {"python": platform.python_version()}
-    for name in PACKAGES:
+    for name in PACKAGES + OF_A_GPU * (engine == "cuda"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -162,16 +180,23 @@ def versions() -> dict[str, str]:
     return found
 
 
-@lru_cache(maxsize=1)
-def machine() -> str:
-    """The machine in a few words."""
+@lru_cache
+def machine(engine: str) -> str:
+    """The machine in a few words, with its GPU where that has computed."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), model)
     except OSError:
         pass
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {model}"
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {model}{_gpu(engine)}"
+
+
+def _gpu(engine: str) -> str:
+    torch = sys.modules.get("torch")
+    if engine != "cuda" or torch is None or not torch.cuda.is_available():
+        return ""
+    return f", {torch.cuda.get_device_name()}"
 
 
 def _path(folder: Path, experiment: str) -> Path:

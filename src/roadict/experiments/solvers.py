@@ -1,6 +1,15 @@
 """Fig. 1: exact against inexact ADMM."""
 
-from roadict.experiments.methods import ALTERNATING_LASSO, INEXACT_ONE, INEXACT_THREE, ROAD_DEFAULTS, ROAD_PAPER
+from roadict.experiments.methods import (
+    ALTERNATING_LASSO,
+    CONSISTENT,
+    INEXACT_ONE,
+    INEXACT_THREE,
+    ROAD_DEFAULTS,
+    ROAD_PAPER,
+    SEQUENTIAL,
+    SIMCO,
+)
 from roadict.experiments.plan import Experiment, Panel, PlantedProblem, samples
 
 SOLVERS = Experiment(
@@ -17,5 +26,5 @@ SOLVERS = Experiment(
         ),
         Panel("samples", "Error against the number of samples", samples((100, 200, 300, 400), 16, 32, sparsity=3)),
     ),
-    (ROAD_PAPER, ROAD_DEFAULTS, INEXACT_THREE, INEXACT_ONE, ALTERNATING_LASSO),
+    (ROAD_PAPER, ROAD_DEFAULTS, INEXACT_THREE, INEXACT_ONE, SIMCO, ALTERNATING_LASSO, SEQUENTIAL, CONSISTENT),
 )

@@ -1,6 +1,6 @@
 """Rows in order: by panel, method and number of samples."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +10,8 @@ from roadict.experiments.rows import Row
 
 Values = dict[str, dict[float, list[float]]]
 """Method, number of samples (or iterations), one value per trial."""
+MANY = 3
+"""Methods that are called the others instead of by their names."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,48 @@ def by_method(rows: Iterable[Row], panel: str, measure: str = "psnr") -> dict[st
         if row["settings"]["panel"] == panel:
             values[row["settings"]["method"]["name"]].append(row["result"][measure])
     return dict(values)
+
+
+def trials_of(rows: Iterable[Row], method: str) -> tuple[int, int]:
+    """Fewest and most trials of a method on any of its problems."""
+    number = Counter(
+        (row["settings"]["panel"], row["settings"]["problem"].get("n_samples"))
+        for row in rows
+        if row["settings"]["method"]["name"] == method
+    )
+    return min(number.values(), default=0), max(number.values(), default=0)
+
+
+def trials_told(rows: Iterable[Row], labels: dict[str, str]) -> str:
+    """Say how many trials there are of which methods, the most first.
+
+    Parameters
+    ----------
+    rows : iterable of rows
+        Of one experiment.
+    labels : dict
+        Names and words for the methods that take part by chance; others are not told of.
+
+    Returns
+    -------
+    str
+        Such as "20 trials of every method" or "100 trials of ROAD; 20 of the others".
+    """
+    rows, alike = list(rows), defaultdict(list)
+    for name, label in labels.items():
+        if (number := trials_of(rows, name))[1]:
+            alike[number].append(label.replace(",", ""))
+    if not alike:
+        return "no trials"
+    told = [
+        (f"{low}" if low == high else f"{low} to {high}", high, names)
+        for (low, high), names in sorted(alike.items(), reverse=True)
+    ]
+    if len(told) > 1 and len(told[-1][2]) > MANY:
+        told[-1] = (*told[-1][:2], ["the others"])
+    (first, most, names), *others = told
+    head = f"{first} trial{'s' * (most != 1)} of {', '.join(names) if others else 'every method'}"
+    return "; ".join([head, *(f"{number} of {', '.join(names)}" for number, _, names in others)])
 
 
 def spread(values: list[float]) -> Spread:

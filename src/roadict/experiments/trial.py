@@ -39,12 +39,17 @@ TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
 
 @dataclass(frozen=True)
 class Finished:
-    """What a trial gave: numbers for the row, its times, and perhaps pictures (PNG) by the ending of their names."""
+    """What a trial gave: numbers for the row, its times, and perhaps pictures (PNG) by the ending of their names.
+
+    Versions and machine are of whoever carried it out; empty: of this process.
+    """
 
     trial: Trial
     result: dict[str, Any]
     seconds: dict[str, float]
     pictures: dict[str, bytes] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: str = ""
 
 
 def execute(trial: Trial, data: Path | None) -> Finished:

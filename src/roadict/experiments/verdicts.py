@@ -5,12 +5,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roadict.experiments.methods import OPPONENTS
+from roadict.experiments.plan import PlantedProblem
+from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
-from roadict.experiments.summary import by_method, by_samples, means, of_experiment
+from roadict.experiments.summary import by_samples, of_experiment
 
-Outcome = Literal["reproduced", "partly", "not reproduced", "no rows"]
+Outcome = Literal["reproduced", "partly", "not reproduced", "too few rows"]
+TOO_FEW: Outcome = "too few rows"
+ENOUGH = 10
+"""Trials below which a verdict says that they are few."""
 FOUND = 1e-2
 """An error below which a dictionary counts as found: its atoms correlate 0.99 with the true ones, on average."""
 ZERO = 1e-3
@@ -19,6 +25,7 @@ NEAR = (3e-3, 3e-2)
 """"Near 1e-2": within a factor of three."""
 MOST, SOME = 0.9, 0.5
 """Shares of trials."""
+LACKING = "rows are missing"
 PAPER = "road-paper"
 DEFAULTS = "road-defaults"
 NAMES = {
@@ -29,11 +36,13 @@ NAMES = {
     DEFAULTS: "ROAD with our defaults",
 }
 TABLE_ORDERS = {
-    ("digits", "yang"): ("road", "mod", "ksvd", "blotless"),
-    ("digits", "zeyde"): ("road", "ksvd", "blotless", "mod"),
-    ("zebra", "zeyde"): ("road", "ksvd", "blotless", "mod"),
+    ("digits", "yang"): ("mod", "ksvd", "blotless"),
+    ("digits", "zeyde"): ("ksvd", "blotless", "mod"),
+    ("zebra", "zeyde"): ("ksvd", "blotless", "mod"),
 }
-"""Methods from the best to the worst, as in the paper's tables."""
+"""ROAD's opponents from the best to the worst, as in the paper's tables; ROAD leads them all."""
+TABLE_ROADS = ("road", "road-paper")
+TABLE_NAMES = NAMES | {"road": "ROAD"}
 
 
 @dataclass(frozen=True)
@@ -76,13 +85,14 @@ def _exact_reaches_zero(rows: list[Row]) -> Verdict:
     claim = "eADMM reaches an error of almost 0 in 300 iterations for N ≥ 300"
     points = {n: errors for n, errors in by_samples(rows, "samples").get(PAPER, {}).items() if n >= 300}
     if not points:
-        return Verdict("solvers", claim, "no rows", "")
+        return Verdict("solvers", claim, TOO_FEW, LACKING)
     shares = {n: float(np.mean(np.array(errors) < ZERO)) for n, errors in points.items()}
     text = "; ".join(
         f"N = {n:g}: mean error {_short(np.mean(points[n]))}, median {_short(np.median(points[n]))}, "
         f"{share:.0%} of {counted(len(points[n]))} below {ZERO:g}"
         for n, share in shares.items()
     )
+    text += f"; {counted(least)}{few(least)}" if (least := min(map(len, points.values()))) < ENOUGH else ""
     return Verdict("solvers", claim, _graded(min(shares.values())), text)
 
 
@@ -96,14 +106,74 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
         if errors
     }
     if not ends:
-        return Verdict("solvers", claim, "no rows", "")
+        return Verdict("solvers", claim, TOO_FEW, LACKING)
     near = [NEAR[0] <= float(np.mean(errors)) <= NEAR[1] for errors in ends.values()]
     words = {"iadmm-three": "three ρ", "iadmm-one": "one ρ"}
     text = "N = 300: " + "; ".join(
         f"{words.get(method, method)}: mean error {_short(np.mean(errors))} over {counted(len(errors))}"
         for method, errors in ends.items()
     )
+    text += f"; {counted(least)}{few(least)}" if (least := min(map(len, ends.values()))) < ENOUGH else ""
     return Verdict("solvers", claim, _all_some_none(near), text)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Mean errors of a panel on the trials that ROAD and all opponents of the paper have in common.
+
+    Attributes
+    ----------
+    curves : dict
+        By method and number of samples; ROAD with our defaults only if it has all those trials, too.
+    trials : int
+        Number of seeds.
+    lacking : str
+        Why there is nothing to compare; "" if there is.
+    """
+
+    curves: dict[str, dict[float, float]]
+    trials: int
+    lacking: str = ""
+
+    def listed(self, value: Callable[[dict[float, float]], str]) -> str:
+        """Name all methods with what is to be said of each."""
+        return ", ".join(f"{NAMES[name]} {value(curve)}" for name, curve in self.curves.items())
+
+    def sure(self) -> str:
+        """Say how many trials that is, and whether they are enough."""
+        return f"; all on the same {counted(self.trials)}" + few(self.trials)
+
+
+def compared(rows: list[Row], experiment: str, panel: str) -> Compared:
+    """Put ROAD beside the paper's opponents on the same data: other trials of one of them would favour somebody."""
+    numbers = _numbers_of_samples(experiment, panel)
+    found: dict[str, dict[float, dict[int, float]]] = {}
+    for row in rows:
+        settings = row["settings"]
+        if settings["panel"] == panel:
+            points = found.setdefault(settings["method"]["name"], {})
+            points.setdefault(settings["problem"]["n_samples"], {})[settings["seed"]] = row["result"]["error"]
+    absent = [NAMES[name] for name in (PAPER, *OPPONENTS) if not numbers <= found.get(name, {}).keys()]
+    if absent:
+        return Compared({}, 0, f"rows are missing of {', '.join(absent)}")
+    seeds = set.intersection(*(set(found[name][n]) for name in (PAPER, *OPPONENTS) for n in numbers))
+    if not seeds:
+        return Compared({}, 0, "no trial has rows of all methods at all numbers of samples")
+    shown = [
+        name
+        for name in (PAPER, DEFAULTS, *OPPONENTS)
+        if all(seeds <= found.get(name, {}).get(n, {}).keys() for n in numbers)
+    ]
+    curves = {
+        name: {n: float(np.mean([found[name][n][seed] for seed in sorted(seeds)])) for n in sorted(numbers)}
+        for name in shown
+    }
+    return Compared(curves, len(seeds))
+
+
+def _numbers_of_samples(experiment: str, panel: str) -> set[float]:
+    plans = [plan for plan in EXPERIMENTS[experiment].panels if plan.name == panel]
+    return {problem.n_samples for plan in plans for problem in plan.problems if isinstance(problem, PlantedProblem)}
 
 
 def judge_noise_free(rows: list[Row]) -> list[Verdict]:
@@ -114,20 +184,14 @@ def judge_noise_free(rows: list[Row]) -> list[Verdict]:
 def _fewer_samples_no_floor(rows: list[Row], panel: str) -> Verdict:
     size = f"({panel.replace('-', ', ')})"
     claim = f"{size}: ROAD needs fewer samples than the others and has no error floor"
-    curves = {method: means(points) for method, points in by_samples(rows, panel).items()}
-    others = [name for name in OPPONENTS if name in curves]
-    if PAPER not in curves or not others:
-        return Verdict("noise-free", claim, "no rows", "")
-    needs = {name: needed(curve) for name, curve in curves.items()}
-    last = {name: curve[max(curve)] for name, curve in curves.items()}
-    fewer = needs[PAPER] < min(needs[name] for name in others)
-    no_floor = last[PAPER] < ZERO and all(last[name] > ZERO for name in others)
-    shown = [name for name in (PAPER, DEFAULTS, *others) if name in curves]
-    text = f"samples until the mean error is below {FOUND:g}: " + ", ".join(
-        f"{NAMES[name]} {samples_needed(curves[name])}" for name in shown
-    )
-    text += f"; mean error at N = {max(curves[PAPER]):g}: "
-    text += ", ".join(f"{NAMES[name]} {_short(last[name])}" for name in shown)
+    both = compared(rows, "noise-free", panel)
+    if both.lacking:
+        return Verdict("noise-free", claim, TOO_FEW, both.lacking)
+    fewer = needed(both.curves[PAPER]) < min(needed(both.curves[name]) for name in OPPONENTS)
+    most = max(both.curves[PAPER])
+    no_floor = both.curves[PAPER][most] < ZERO and all(both.curves[name][most] > ZERO for name in OPPONENTS)
+    text = f"samples until the mean error is below {FOUND:g}: {both.listed(samples_needed)}"
+    text += f"; mean error at N = {most:g}: {both.listed(lambda curve: _short(curve[most]))}{both.sure()}"
     return Verdict("noise-free", claim, _all_some_none([fewer, no_floor]), text)
 
 
@@ -149,85 +213,88 @@ def samples_needed(curve: dict[float, float]) -> str:
 
 def judge_noisy(rows: list[Row]) -> list[Verdict]:
     """Fig. 3: ROAD below the others, one verdict for every level of noise."""
-    found = []
-    for panel in _panels(rows):
-        level = panel.replace("-db", " dB")
-        claim = f"{level}: ROAD is more robust to noise"
-        curves = {method: means(points) for method, points in by_samples(rows, panel).items()}
-        others = [name for name in OPPONENTS if name in curves]
-        if PAPER not in curves or not others:
-            found.append(Verdict("noisy", claim, "no rows", ""))
-            continue
-        shared = [n for n in curves[PAPER] if all(n in curves[name] for name in others)]
-        below = [all(curves[PAPER][n] < curves[name][n] for name in others) for n in shared]
-        shown = [name for name in (PAPER, DEFAULTS, *others) if name in curves]
-        text = (
-            f"below all of them at {sum(below)} of {len(below)} numbers of samples; mean error at N = {max(shared):g}: "
-        )
-        text += ", ".join(f"{NAMES[name]} {_short(curves[name].get(max(shared), np.nan))}" for name in shown)
-        found.append(Verdict("noisy", claim, _graded(float(np.mean(below)), most=1.0), text))
-    return found
+    return [_below_the_others(rows, panel) for panel in _panels(rows)]
+
+
+def _below_the_others(rows: list[Row], panel: str) -> Verdict:
+    claim = f"{panel.replace('-db', ' dB')}: ROAD is more robust to noise"
+    both = compared(rows, "noisy", panel)
+    if both.lacking:
+        return Verdict("noisy", claim, TOO_FEW, both.lacking)
+    road = both.curves[PAPER]
+    below = [all(road[n] < both.curves[name][n] for name in OPPONENTS) for n in road]
+    text = f"below all of them at {sum(below)} of {len(below)} numbers of samples; mean error at N = {max(road):g}: "
+    text += both.listed(lambda curve: _short(curve[max(road)])) + both.sure()
+    return Verdict("noisy", claim, _graded(float(np.mean(below)), most=1.0), text)
 
 
 def judge_bernoulli(rows: list[Row]) -> list[Verdict]:
     """Fig. 4: ROAD finds the dictionary from the most samples, and the others do not."""
-    found = []
-    for panel in _panels(rows):
-        theta = panel.replace("theta-", "θ = ") + "/48"
-        claim = f"{theta}: ROAD recovers the dictionary with varying sparsity, the others do not"
-        curves = {method: means(points) for method, points in by_samples(rows, panel).items()}
-        others = [name for name in OPPONENTS if name in curves]
-        if PAPER not in curves or not others:
-            found.append(Verdict("bernoulli", claim, "no rows", ""))
-            continue
-        n = max(curves[PAPER])
-        last = {name: curve.get(n, np.nan) for name, curve in curves.items()}
-        outcome = _all_some_none([last[PAPER] < FOUND, all(last[name] > FOUND for name in others)])
-        shown = [name for name in (PAPER, DEFAULTS, *others) if name in curves]
-        text = f"mean error at N = {n:g}: " + ", ".join(f"{NAMES[name]} {_short(last[name])}" for name in shown)
-        found.append(Verdict("bernoulli", claim, outcome, text))
-    return found
+    return [_found_by_road_only(rows, panel) for panel in _panels(rows)]
+
+
+def _found_by_road_only(rows: list[Row], panel: str) -> Verdict:
+    theta = panel.replace("theta-", "θ = ") + "/48"
+    claim = f"{theta}: ROAD recovers the dictionary with varying sparsity, the others do not"
+    both = compared(rows, "bernoulli", panel)
+    if both.lacking:
+        return Verdict("bernoulli", claim, TOO_FEW, both.lacking)
+    most = max(both.curves[PAPER])
+    last = {name: curve[most] for name, curve in both.curves.items()}
+    outcome = _all_some_none([last[PAPER] < FOUND, all(last[name] > FOUND for name in OPPONENTS)])
+    text = f"mean error at N = {most:g}: {both.listed(lambda curve: _short(curve[most]))}{both.sure()}"
+    return Verdict("bernoulli", claim, outcome, text)
 
 
 def judge_table(rows: list[Row]) -> list[Verdict]:
-    """Tables I and II: ROAD best, and the others in the paper's order, with the Lasso on all sides."""
-    found = []
-    name = rows[0]["settings"]["experiment"]
-    for panel in _panels(rows):
-        order = TABLE_ORDERS[name, panel]
-        claim = f"{panel.capitalize()}'s approach: " + " > ".join(NAMES.get(method, "ROAD") for method in order)
-        scores = {method: float(np.mean(values)) for method, values in by_method(rows, panel).items()}
-        ours = {method: scores.get(f"{method}-lasso") for method in order}
-        known = {method: score for method, score in ours.items() if score is not None}
-        if len(known) < len(order):
-            found.append(Verdict(name, claim, "no rows", ""))
-            continue
-        ranked = sorted(known, key=lambda method: -known[method])
-        best = ranked[0] == "road"
-        text = "mean PSNR: " + ", ".join(f"{NAMES.get(method, 'ROAD')} {known[method]:.2f} dB" for method in ranked)
-        for yardstick, words in (("bicubic", "bicubic"), ("random-lasso", "random patches")):
-            if yardstick in scores:
-                text += f"; {words} {scores[yardstick]:.2f} dB"
-        second = next(method for method in ranked if method != "road")
-        text += f"; {_lead(rows, panel, second)}"
-        outcome: Outcome = "reproduced" if tuple(ranked) == order else "partly" if best else "not reproduced"
-        found.append(Verdict(name, claim, outcome, text))
-    return found
+    """Tables I and II: ROAD best, and the others in the paper's order, with the Lasso on all sides.
+
+    ROAD stands there twice, and no pixel scale tells what the paper's ρ = 10 means: a claim is reproduced where both
+    lead, and partly where one does, or where the others come in another order.
+    """
+    return [_order_of(rows, rows[0]["settings"]["experiment"], panel) for panel in _panels(rows)]
 
 
-def _lead(rows: list[Row], panel: str, other: str) -> str:
-    """Say by how much ROAD leads another method on the same trials, and how sure that is."""
-    scores: dict[str, dict[int, float]] = {"road-lasso": {}, f"{other}-lasso": {}}
+def _order_of(rows: list[Row], experiment: str, panel: str) -> Verdict:
+    order = TABLE_ORDERS[experiment, panel]
+    claim = f"{panel.capitalize()}'s approach: " + " > ".join(("ROAD", *(NAMES[method] for method in order)))
+    found: dict[str, dict[int, float]] = {}
     for row in rows:
         settings = row["settings"]
-        if settings["panel"] == panel and settings["method"]["name"] in scores:
-            scores[settings["method"]["name"]][settings["seed"]] = row["result"]["psnr"]
-    ours, theirs = scores.values()
-    gains = np.array([ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())])
-    text = f"ROAD minus {NAMES[other]} {gains.mean():+.2f} dB"
+        if settings["panel"] == panel:
+            found.setdefault(settings["method"]["name"], {})[settings["seed"]] = row["result"]["psnr"]
+    ours = [name for name in TABLE_ROADS if f"{name}-lasso" in found]
+    absent = [NAMES[method] for method in order if f"{method}-lasso" not in found] + ([] if ours else ["ROAD"])
+    if absent:
+        return Verdict(experiment, claim, TOO_FEW, f"rows are missing of {', '.join(absent)}")
+    # Every seed has training pictures of its own: only the same seeds compare learners.
+    seeds = sorted(set.intersection(*(set(found[f"{method}-lasso"]) for method in (*ours, *order))))
+    if not seeds:
+        return Verdict(experiment, claim, TOO_FEW, "no trial has rows of all methods")
+    scores = {method: np.array([found[f"{method}-lasso"][seed] for seed in seeds]) for method in (*ours, *order)}
+    ranked = sorted(scores, key=lambda method: -float(scores[method].mean()))
+    others = [method for method in ranked if method in order]
+    text = "mean PSNR: " + ", ".join(f"{TABLE_NAMES[name]} {scores[name].mean():.2f} dB" for name in ranked)
+    random = [found["random-lasso"][seed] for seed in seeds if seed in found.get("random-lasso", {})]
+    for values, words in ((list(found.get("bicubic", {}).values()), "bicubic"), (random, "random patches")):
+        if values:
+            text += f"; {words} {np.mean(values):.2f} dB"
+    for name in ours:
+        text += f"; {TABLE_NAMES[name]} minus {NAMES[others[0]]} {_lead(scores[name] - scores[others[0]])}"
+    best = [ranked.index(name) < ranked.index(others[0]) for name in ours]
+    ordered = all(best) and tuple(others) == order
+    outcome: Outcome = "reproduced" if ordered else "partly" if any(best) else "not reproduced"
+    return Verdict(experiment, claim, outcome, text)
+
+
+def _lead(gains: NDArray[np.float64]) -> str:
+    """Say by how much ROAD leads another method on the same trials, and how sure that is."""
+    text = f"{gains.mean():+.2f} dB"
     if len(gains) < 2:
         return f"{text} in one trial, which proves little"
-    return f"{text} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f} (standard error of {len(gains)} trials)"
+    error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    doubt = ", so it may be chance" if abs(gains.mean()) < 2 * error else few(len(gains))
+    return f"{text} ± {error:.2f} (standard error of {len(gains)} trials{doubt})"
 
 
 JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
@@ -241,7 +308,9 @@ JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
 
 
 def _panels(rows: list[Row]) -> list[str]:
-    return sorted({row["settings"]["panel"] for row in rows})
+    """Panels that there are rows for, in the order of the figure."""
+    there = {row["settings"]["panel"] for row in rows}
+    return [panel.name for panel in EXPERIMENTS[rows[0]["settings"]["experiment"]].panels if panel.name in there]
 
 
 def _graded(share: float, most: float = MOST) -> Outcome:
@@ -261,6 +330,17 @@ def counted(number: int) -> str:
     ('1 trial', '20 trials')
     """
     return f"{number} trial" + "s" * (number != 1)
+
+
+def few(number: int) -> str:
+    """Warn of few trials.
+
+    Examples
+    --------
+    >>> few(3), few(20)
+    (': few, so this may change', '')
+    """
+    return ": few, so this may change" if number < ENOUGH else ""
 
 
 def _short(value: float | np.floating[Any]) -> str:

@@ -13,6 +13,7 @@ document.querySelectorAll(".column").forEach(column => {
       cell(row, line.label, line.colour);
       cell(row, line.mean);
       cell(row, line.range);
+      if (line.trials) cell(row, line.trials);
     });
     const foot = Object.assign(document.createElement("div"), { className: "quiet", textContent: told.note });
     tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: told.at }), table, foot);
@@ -23,6 +24,15 @@ document.querySelectorAll(".column").forEach(column => {
     tip.classList.add("shown");
   });
   column.addEventListener("pointerleave", () => tip.classList.remove("shown"));
+});
+// A name in a legend, pointed at or reached by the keyboard, brings its curve forward in the figures beside it.
+document.querySelectorAll(".legend").forEach(legend => {
+  const lines = legend.closest("section").querySelectorAll(".plot [data-name]");
+  const only = name => lines.forEach(line => line.classList.toggle("dim", name !== null && line.dataset.name !== name));
+  legend.querySelectorAll("li").forEach(entry => {
+    ["pointerenter", "focus"].forEach(kind => entry.addEventListener(kind, () => only(entry.dataset.name)));
+    ["pointerleave", "blur"].forEach(kind => entry.addEventListener(kind, () => only(null)));
+  });
 });
 document.querySelectorAll(".compare").forEach(block => {
   const slider = block.querySelector(".slider"), range = slider.querySelector("input"), zoom = block.querySelector(".zoom");
