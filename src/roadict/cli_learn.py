@@ -281,8 +281,8 @@ def _kept(model: "Learned", keeping: Keeping | None, comm: "Comm") -> Iterator[s
     folder, every, resume = keeping
     with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, Claim(folder) as claim:
         model.set_params(checkpoint=Checkpoint(folder, every, resume, stop, claim))
-        goes_on = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
-        yield f"no checkpoint in {folder} yet: starting from the beginning\n" if goes_on else ""
+        fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
+        yield f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
         if comm.rank == 0:
             checkpoints.clear(folder)
 
