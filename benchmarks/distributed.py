@@ -57,7 +57,7 @@ def resident(peak):
 
 def work(iterations):
     """One rank: seconds of every iteration, share spent in sums, and memory above the data."""
-    with process_group(600.0, cuda=False) as joined:
+    with process_group(600.0, "numba") as joined:
         comm = TimedComm(joined)
         problem = shard(SHAPE, comm.rank, comm.size)
         start = starting_point(problem.data, SHAPE[1], None, None, np.random.default_rng(1), comm)
@@ -126,7 +126,7 @@ def nccl(iterations):
     """In turns in one process: the CUDA engine alone, and as the one rank of an NCCL group."""
     os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
     os.environ.setdefault("MASTER_PORT", "29555")
-    with process_group(600.0, cuda=True) as comm:
+    with process_group(600.0, "cuda") as comm:
         problem = shard(SHAPE, 0, 1)
         start = starting_point(problem.data, SHAPE[1], None, None, np.random.default_rng(1))
         engines = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from roadict import ROAD, AlternatingDictionaryLearning, checkpoints, load
+from roadict import ROAD, AlternatingDictionaryLearning, checkpoints, claims, load
 from roadict.checkpoints import CheckpointError, DamagedError
 from roadict.distributed import SERIAL
 from roadict.keeper import Checkpoint, RunStoppedError
@@ -198,6 +198,10 @@ def files(folder, number):
     return sorted(folder.glob(f"checkpoint-{number:06d}.*"))
 
 
+def sets(folder):
+    return {path: path.read_bytes() for path in folder.glob("checkpoint-*")}
+
+
 def flip(path, place):
     raw = bytearray(path.read_bytes())
     raw[int(place * (len(raw) - 1))] ^= 0x10
@@ -230,6 +234,20 @@ def test_a_damaged_set_is_named_and_the_one_before_is_used(stopped, damage, whic
     with pytest.warns(UserWarning, match=rf"{path.name}.*going on from .*checkpoint-000030.json"):
         resumed.fit(DATA)
     assert_same(resumed, unbroken)
+
+
+def test_after_a_fall_back_the_damaged_set_goes_and_the_good_one_stays(stopped):
+    folder, unbroken = stopped
+    good = {path: path.read_bytes() for path in files(folder, 30)}
+    flip(files(folder, 31)[1], 0.5)
+    with pytest.warns(UserWarning, match="going on from"), pytest.raises(RunStoppedError):
+        road(rho=10.0, checkpoint=stopping(folder, 1)).fit(DATA)
+    assert checkpoints.numbers(folder) == [30, 32]
+    assert {path: path.read_bytes() for path in files(folder, 30)} == good
+    assert not files(folder, 31)
+    flip(files(folder, 32)[1], 0.5)  # so that the good one is needed again
+    with pytest.warns(UserWarning, match="going on from .*000030"):
+        assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
 
 
 def test_every_byte_of_a_manifest_counts(stopped):
@@ -310,6 +328,49 @@ def test_a_folder_with_checkpoints_is_not_overwritten_unasked(stopped):
         road(rho=10.0, checkpoint=Checkpoint(folder, resume=False)).fit(DATA)
 
 
+def test_a_second_run_in_the_folder_is_refused_while_the_first_lasts(tmp_path):
+    said = []
+
+    def start_another(snapshot):
+        with pytest.raises(ValueError, match=rf"{tmp_path} is in use by process {os.getpid()} on ") as refusal:
+            road(rho=10.0, checkpoint=tmp_path).fit(DATA)
+        said.append(str(refusal.value))
+        return snapshot.iteration == 2
+
+    road(rho=10.0, callback=start_another, checkpoint=Checkpoint(tmp_path, every=0)).fit(DATA)
+    assert len(said) == 2
+    assert "processes outlive a torchrun that was killed" in said[0]
+    assert road(rho=10.0, checkpoint=tmp_path).fit(DATA).n_iter_ > 2
+    assert not (tmp_path / claims.NAME).exists()
+
+
+def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_else(stopped, monkeypatch):
+    folder, unbroken = stopped
+    mark = folder / claims.NAME
+
+    def restarted():
+        return road(rho=10.0, checkpoint=Checkpoint(folder, resume=False)).fit(DATA)
+
+    own = mark.read_bytes()
+    with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
+        restarted()  # not a restart at all
+    assert mark.read_bytes() == own, "who is refused claims nothing"
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    facts = json.loads(own)
+    for other in (
+        json.dumps(facts | {"starters": [["elsewhere", *facts["starters"][0][1:]]]}).encode(),
+        json.dumps(facts | {"starters": [[*facts["starters"][0][:2], "long ago"]]}).encode(),
+        b"",
+        own[:-9],
+        b"[]",
+    ):
+        mark.write_bytes(other)
+        with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
+            restarted()
+    mark.write_bytes(own)
+    assert_same(restarted(), unbroken)
+
+
 def test_the_layout_of_another_machine_is_refused(stopped, monkeypatch):
     folder, _ = stopped
     monkeypatch.setattr("roadict.road.engines.fused.width_of", lambda dtype: 2)
@@ -341,17 +402,17 @@ def test_files_of_other_programs_stay(stopped):
 
 def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(stopped, monkeypatch):
     folder, unbroken = stopped
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+    before = sets(folder)
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.warns(UserWarning, match="No space left on device"):
         model = road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA)
     assert_same(model, unbroken)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert sets(folder) == before
     with pytest.raises(RunStoppedError, match=r"No space left on device.*earlier one is as it was"):
         road(rho=10.0, checkpoint=stopping(folder, 3)).fit(DATA)
     monkeypatch.setattr(os, "fsync", real)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert sets(folder) == before
 
 
 def test_a_disk_that_turns_read_only_does_not_end_the_run(stopped, monkeypatch):
@@ -382,7 +443,7 @@ def test_old_sets_that_cannot_be_removed_do_not_end_the_run(stopped, monkeypatch
 
 def test_a_disk_that_is_full_for_the_manifest_alone(stopped, monkeypatch):
     folder, unbroken = stopped
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+    before = sets(folder)
     real = os.replace
 
     def replace(source, target):
@@ -393,7 +454,7 @@ def test_a_disk_that_is_full_for_the_manifest_alone(stopped, monkeypatch):
     monkeypatch.setattr(os, "replace", replace)
     with pytest.warns(UserWarning, match="No space left"):
         assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), unbroken)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert sets(folder) == before
 
 
 def test_a_rank_whose_disk_is_full_is_heard_by_all(tmp_path, on_ranks, monkeypatch):

@@ -824,6 +824,12 @@ def test_resuming_without_a_checkpoint_starts(roadict, folder):
     np.testing.assert_array_equal(load("out.npz").components_, load("model.npz").components_)
 
 
+def test_an_engine_without_a_gpu_is_refused_in_one_line(roadict, folder, monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert_refused(roadict("learn", "data.npy", *LEARN, "--engine", "cuda"), 'engine="cuda"')
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
 def test_a_full_disk_is_told_and_does_no_harm(folder, unbroken):
     """Files of the checkpoint are larger than the limit, the model is not."""

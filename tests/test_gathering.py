@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
+from roadict import gathering
 from roadict.distributed import SERIAL
 from roadict.gathering import (
     OtherRankError,
     condensed,
     first_of,
     gathered,
+    gathered_first,
     largest,
     largest_of_each,
     median,
     norm,
+    offset,
     picked,
     together,
     words,
@@ -44,6 +47,16 @@ def test_rows_norms_and_extremes_are_those_of_all_rows(ranks):
     assert ranks(largest) == np.abs(ROWS).max()
     assert ranks(lambda comm, rows: largest_of_each(comm, 3 * comm.rank, 7 - comm.rank)[1]) == 7
     assert ranks(lambda comm, rows: words(comm, {"rank": comm.rank})[-1]["rank"] - comm.size) == -1
+
+
+def test_rows_for_the_first_rank_come_to_it_alone(on_ranks, monkeypatch):
+    monkeypatch.setattr(gathering, "ROWS_AT_A_TIME", 6)
+    for size, cuts in CUTS.items():
+        parts = np.split(ROWS, cuts)
+        first, *others = on_ranks(size, lambda comm, parts=parts: gathered_first(comm, parts[comm.rank]))
+        np.testing.assert_array_equal(first, ROWS)
+        assert [other.shape for other in others] == [(0, 4)] * (size - 1)
+    assert on_ranks(3, lambda comm: offset(comm, 5 + comm.rank)) == [0, 5, 11]
 
 
 def test_picked_rows_are_counted_over_all_ranks(ranks):
@@ -86,18 +99,19 @@ def test_a_fingerprint_knows_every_entry_and_its_place_but_not_the_ranks(ranks, 
     assert len(others | {mark(rows)}) == 5
 
 
-def test_where_one_rank_fails_all_do(on_ranks):
+def test_where_ranks_fail_all_do_and_the_first_of_them_says_why(on_ranks):
     def work(comm):
         def act():
-            if comm.rank == 1:
-                raise ValueError("rank 1 knows why")
+            if comm.rank > 0:
+                raise ValueError(f"rank {comm.rank} knows why")
 
         if comm.rank == 1:
-            with pytest.raises(ValueError, match="knows why"):
+            with pytest.raises(ValueError, match="rank 1 knows why"):
                 together(comm, act)
         else:
-            with pytest.raises(OtherRankError, match="rank 1 has failed"):
+            with pytest.raises(OtherRankError, match="rank 1 has failed") as failure:
                 together(comm, act)
+            assert isinstance(failure.value.__cause__, ValueError) is (comm.rank == 2)
         return True
 
     assert on_ranks(3, work) == [True] * 3

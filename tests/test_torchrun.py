@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -166,16 +167,116 @@ def test_a_stop_is_graceful_and_goes_on_in_one_process(folder):
     assert_same_model(load(folder / "stopped.npz"), load(folder / "unbroken.npz"), atol=1e-10)
 
 
-def test_bad_input_of_one_rank_ends_all_with_one_line(folder):
-    bad = folder / "bad"
-    bad.mkdir()
-    for index in range(2):
-        part = np.load(folder / "parts" / f"part-{index}.npy")
-        part[0, 0] = np.nan if index == 1 else 0
-        np.save(bad / f"part-{index}.npy", part)
-    with start(folder, 2, "-m", "roadict", "learn", "bad", "-o", "none.npz", *LONG) as process:
-        out, err = process.communicate(timeout=GUARD)
+def ranks_by_hand(folder, *arguments, size=2, restarts=(0, 0)):
+    """Start ranks as torchrun does; returns their exit codes and what they have said together."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = ENVIRONMENT | {"WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size)}
+    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "roadict", *map(str, arguments)],
+            env=common | {"RANK": str(rank), "LOCAL_RANK": str(rank), "TORCHELASTIC_RESTART_COUNT": str(count)},
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for rank, count in zip(range(size), restarts, strict=True)
+    ]  # fmt: skip
+    said = [process.communicate(timeout=GUARD)[0] for process in processes]
+    return [process.returncode for process in processes], "".join(said)
+
+
+@pytest.fixture(scope="module")
+def bad(folder):
+    """Parts of which the second alone, or both, have NaN."""
+    for name, wrong in (("second", (1,)), ("both", (0, 1))):
+        (folder / name).mkdir()
+        for index in range(2):
+            part = np.load(folder / "parts" / f"part-{index}.npy")
+            part[0, 0] = np.nan if index in wrong else 0
+            np.save(folder / name / f"part-{index}.npy", part)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ("second", (), "Input X contains NaN"),
+        ("both", (), "Input X contains NaN"),
+        ("none.npy", (), "No such file or directory: 'none.npy'"),
+        ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),
+        ("data.npy", ("--codes", "all"), "--codes all must be parts or gather"),
+        ("data.npy", ("-o", "missing/none.npz"), "missing does not exist"),
+    ],
+)
+def test_bad_input_is_told_once_and_all_ranks_end_with_2(bad, data, options, message):
+    codes, said = ranks_by_hand(bad, "learn", data, "-o", "none.npz", *LONG, *options)
+    assert codes == [2, 2], said
+    assert said.count("roadict: error:") == 1, said
+    assert message in said
+    assert "model:" not in said
+
+
+@pytest.fixture
+def stopped_folder(folder, tmp_path):
+    """A folder with the checkpoint of a run that one process has begun."""
+    arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, "--checkpoint", "kept", "--every", "0.02s")
+    with subprocess.Popen(
+        [sys.executable, "-m", "roadict", *arguments], cwd=tmp_path, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_for(lambda: len(list((tmp_path / "kept").glob("*.json"))) == 2, process)
+        process.terminate()
+    assert process.returncode == 128 + signal.SIGTERM
+    return tmp_path, arguments
+
+
+def test_a_refused_start_is_refused_again_when_torchrun_repeats_it(stopped_folder):
+    folder, arguments = stopped_folder
+    before = {path: path.read_bytes() for path in (folder / "kept").iterdir()}
+    with start(folder, 2, "--max-restarts", "1", "-m", "roadict", *arguments) as process:
+        _, err = process.communicate(timeout=GUARD)
     assert process.returncode != 0
-    assert err.count("roadict: error:") == 1, err
-    assert "Input X contains NaN" in err
-    assert "model:" not in out
+    assert err.count("roadict: error: kept holds checkpoints of an earlier run") == 2, err
+    assert "resumed" not in err
+    assert not (folder / "out.npz").exists()
+    assert {path: path.read_bytes() for path in (folder / "kept").iterdir()} == before
+
+
+def test_a_restart_that_one_rank_has_seen_is_one_for_all(stopped_folder):
+    """Here the process of the tests stands for torchrun: it has started the run that was stopped."""
+    folder, arguments = stopped_folder
+    codes, said = ranks_by_hand(folder, *arguments, restarts=(0, 1))
+    assert codes == [0, 0], said
+    assert re.search(r"resumed after iteration [1-9]", said)
+    assert not list((folder / "kept").iterdir())
+
+
+def test_processes_that_outlive_torchrun_keep_their_folder(folder, tmp_path):
+    keep = ("--checkpoint", "kept", "--every", "0.02s")
+    arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, *keep, "--max-iter", "100000000")
+    orphans = []
+    with start(tmp_path, 2, "-m", "roadict", *arguments) as process:
+        try:
+            wait_for(lambda: len(list((tmp_path / "kept").glob("*.json"))) == 2, process)
+            orphans = workers(process)
+            process.kill()
+            process.wait()
+            again = subprocess.run(
+                [sys.executable, "-m", "roadict", *map(str, arguments), "--resume"],
+                cwd=tmp_path, capture_output=True, text=True, timeout=GUARD, check=False,
+            )  # fmt: skip
+        finally:
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+    assert again.returncode == 2, again.stderr
+    assert f"kept is in use by process {orphans[0]} on " in again.stderr
+    assert "processes outlive a torchrun that was killed" in again.stderr
+    assert len(again.stderr.splitlines()) == 1
+    deadline = time.monotonic() + GUARD
+    while any(Path(f"/proc/{pid}").exists() for pid in orphans) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    done = subprocess.run(
+        [sys.executable, "-m", "roadict", *map(str, arguments), "--resume", "--max-iter", "5"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=GUARD, check=False,
+    )  # fmt: skip
+    assert "is of another problem (max_iter: 100000000 there, 5 here)" in done.stderr, "the folder is free"

@@ -1,15 +1,15 @@
 """Checkpoints: the arrays of a run on disk, each set whole or not there at all, in parts that ranks have written.
 
 A set of number n is ``checkpoint-n.shared.bin``, one ``checkpoint-n.rank-r.bin`` for every rank, and the manifest
-``checkpoint-n.json``, written last: it names the problem and holds a SHA-256 of every file and of itself. Files hold
-plain numbers one array after the other, which the manifest tells the places of; nothing is ever unpickled.
+``checkpoint-n.json``, written last: it names the problem and holds a SHA-256 of every file and of its own content.
+Files hold plain numbers, one array after the other, at places that the manifest tells; nothing is ever unpickled.
 """
 
 import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.distributed import Comm
-from roadict.gathering import counts, words
+from roadict.gathering import offset, words
 from roadict.model_io import atomic_write
 
 Arrays = dict[str, NDArray[Any]]
@@ -62,8 +62,17 @@ class Found:
     parts: list[tuple[int, Arrays]]
 
 
-def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Arrays, local: Arrays, comm: Comm) -> str:
-    """Write a set and remove all but the last two; returns "" or why it could not be written, on every rank.
+def write(
+    folder: Path,
+    number: int,
+    problem: Facts,
+    facts: Facts,
+    shared: Arrays,
+    local: Arrays,
+    comm: Comm,
+    spoiled: Collection[int] = (),
+) -> str:
+    """Write a set and remove all but the last two good ones; returns "" or why it could not be written, on every rank.
 
     Parameters
     ----------
@@ -80,6 +89,8 @@ def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Array
     local : dict of str to array
         With as many rows as this rank has samples.
     comm : Comm
+    spoiled : collection of int
+        Numbers of sets that were found damaged.
     """
     stem = f"checkpoint-{number:06d}"
     own = [(f"{stem}.rank-{comm.rank}.bin", local)] + [(f"{stem}.shared.bin", shared)] * (comm.rank == 0)
@@ -108,8 +119,14 @@ def write(folder: Path, number: int, problem: Facts, facts: Facts, shared: Array
         for name, _ in own:
             _drop(folder / name)
     elif comm.rank == 0:
-        remove(folder, numbers(folder)[:-KEPT])
+        _prune(folder, spoiled)
     return str(trouble)
+
+
+def _prune(folder: Path, spoiled: Collection[int]) -> None:
+    present = numbers(folder)
+    good = [number for number in present if number not in spoiled][-KEPT:]
+    remove(folder, [number for number in present if number not in good])
 
 
 def numbers(folder: Path) -> list[int]:
@@ -161,8 +178,7 @@ def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> 
         damage = next((text for texts in words(comm, checked) for text in texts if text), "")
     if damage:
         raise DamagedError(damage)
-    lengths = counts(comm, n_rows)
-    start = sum(lengths[: comm.rank])
+    start = offset(comm, n_rows)
     parts: list[tuple[int, Arrays]] = []
     first = 0
     for file in content["ranks"]:

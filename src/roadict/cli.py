@@ -10,7 +10,17 @@ import typer
 
 from roadict import __version__, cli_experiments, cli_learn, cli_pictures, cli_studio
 from roadict.cli_learn import DataArgument, KeyOption, QuietOption, fit_with_progress, report
-from roadict.console import WorkStoppedError, check_output, progress_bar, showing_warnings
+from roadict.console import (
+    BAD_INPUT,
+    EXPECTED,
+    INTERRUPTED,
+    WorkStoppedError,
+    check_output,
+    complain,
+    one_line,
+    progress_bar,
+    showing_warnings,
+)
 from roadict.usage import UsageError, examples, told
 
 if TYPE_CHECKING:
@@ -18,8 +28,6 @@ if TYPE_CHECKING:
 
     Learned = ROAD | AlternatingDictionaryLearning
 
-BAD_INPUT = 2
-INTERRUPTED = 130
 ENCODE_ROWS = 5000
 """Samples coded between two signs of progress."""
 
@@ -41,26 +49,23 @@ def main() -> None:
     try:
         code = app(prog_name="roadict", standalone_mode=False)
     except UsageError as error:
-        _complain(told(error))
+        complain(told(error))
         sys.exit(BAD_INPUT)
     except WorkStoppedError as stop:
-        _complain(str(stop))
+        complain(str(stop))
         sys.exit(stop.code)
     except cli_learn.SilentEndError as end:
         sys.exit(end.code)
-    except (ValueError, OSError, ImportError) as error:
-        _complain(_one_line(error))
+    except EXPECTED as error:
+        complain(one_line(error))
         sys.exit(BAD_INPUT)
     except RuntimeError as error:
         if not _lacks_a_gpu(error):
             raise
-        _complain(_one_line(error))
-        sys.exit(BAD_INPUT)
-    except MemoryError as error:
-        _complain(f"not enough memory: {_one_line(error)}; use fewer samples, fewer atoms or float32 data")
+        complain(one_line(error))
         sys.exit(BAD_INPUT)
     if code == INTERRUPTED:  # Typer has caught Ctrl-C
-        _complain("interrupted; nothing was written")
+        complain("interrupted; nothing was written")
     sys.exit(code)
 
 
@@ -251,11 +256,3 @@ def _coder(
         missing_values=np.nan if missing else marker,
         n_jobs=jobs,
     )
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _complain(text: str) -> None:
-    print(f"roadict: error: {text}", file=sys.stderr)

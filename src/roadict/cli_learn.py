@@ -2,17 +2,22 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
 from roadict.console import (
+    BAD_INPUT,
+    EXPECTED,
     WorkStoppedError,
     check_output,
+    complain,
     number_or_word,
+    one_line,
     progress_bar,
     seconds,
     showing_warnings,
@@ -33,6 +38,7 @@ PATIENCE = 3.0
 """Seconds within which torchrun passes on a signal that the terminal has sent to all processes already."""
 SIGNAL_BASE = 128
 """Exit status of a process that a signal has ended, less the signal's number."""
+EVERY = "60s"
 
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
@@ -46,14 +52,80 @@ PartsArgument = Annotated[
 ]
 KeyOption = Annotated[str | None, typer.Option("--key", help="Name of the array in an .npz file with several.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
+ModelOption = Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")]
+ComponentsOption = Annotated[
+    int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the features.")
+]
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        help="road, or a two-stage method: mod, ksvd, approximate-ksvd, simco, blotless, sequential, "
+        "consistent-sequential."
+    ),
+]
+CoderOption = Annotated[
+    str | None, typer.Option(help="two-stage: omp, lasso, ...; default omp, none for the sequential ones.")
+]
+SparsityOption = Annotated[
+    int | None, typer.Option(help="two-stage: coefficients per signal. Default: a tenth of the features.")
+]
+FormulationOption = Annotated[str, typer.Option(help="road: constrained, lasso or inexact.")]
+EpsilonOption = Annotated[
+    str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0 is noise-free.")
+]
+AlphaOption = Annotated[
+    float | None, typer.Option(help="lasso and the sequential methods: weight of the sum of |codes|.")
+]
+BetaOption = Annotated[str | None, typer.Option(help="inexact: one ridge weight or three, as 200,300,250.")]
+RhoOption = Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")]
+IterationsOption = Annotated[
+    int | None, typer.Option(help="Largest number of iterations. Default: 2000 for road, else 100.")
+]
+TolOption = Annotated[float, typer.Option(help="Bound on the relative residuals or changes; 0: run all iterations.")]
+StartsOption = Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")]
+MissingOption = Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")]
+EngineOption = Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")]
+SeedOption = Annotated[int | None, typer.Option(help="Same seed, same result.")]
+JobsOption = Annotated[int | None, typer.Option(help="Threads (of each process). Default: all cores.")]
+CheckpointOption = Annotated[
+    Path | None, typer.Option(help="Folder to keep the run in, so that it can go on after a stop of any kind.")
+]
+EveryOption = Annotated[str, typer.Option(help="Time from one checkpoint to the next, as 60s, 5min or 2h.")]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one; else start.")
+]
+CodesOption = Annotated[
+    str, typer.Option(help="torchrun: codes in parts beside the model, one per process, or gather: in the model.")
+]
+TimeoutOption = Annotated[
+    str, typer.Option(help="torchrun: time without an answer after which another process counts as lost.")
+]
 
 
 class SilentEndError(Exception):
     """Another rank tells why the run ends; this one ends with a status."""
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int = BAD_INPUT) -> None:
         super().__init__()
         self.code = code
+
+
+class Keeping(NamedTuple):
+    """How the command keeps its run."""
+
+    folder: Path
+    every: float
+    resume: bool
+
+
+class Task(NamedTuple):
+    """What the command reads and writes, and whether it speaks."""
+
+    data: Path
+    key: str | None
+    output: Path
+    gather: bool
+    quiet: bool
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -70,163 +142,179 @@ def add_commands(app: typer.Typer) -> None:
 
 def learn(
     data: PartsArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
-    n_components: Annotated[
-        int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the features.")
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="road, or a two-stage method: mod, ksvd, approximate-ksvd, simco, blotless, sequential, "
-            "consistent-sequential."
-        ),
-    ] = "road",
-    coder: Annotated[
-        str | None, typer.Option(help="two-stage: omp, lasso, ...; default omp, none for the sequential ones.")
-    ] = None,
-    sparsity: Annotated[
-        int | None, typer.Option(help="two-stage: coefficients per signal. Default: a tenth of the features.")
-    ] = None,
-    formulation: Annotated[str, typer.Option(help="road: constrained, lasso or inexact.")] = "constrained",
-    epsilon: Annotated[
-        str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0 is noise-free.")
-    ] = "auto",
-    alpha: Annotated[
-        float | None, typer.Option(help="lasso and the sequential methods: weight of the sum of |codes|.")
-    ] = None,
-    beta: Annotated[str | None, typer.Option(help="inexact: one ridge weight or three, as 200,300,250.")] = None,
-    rho: Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")] = "auto",
-    max_iter: Annotated[
-        int | None, typer.Option(help="Largest number of iterations. Default: 2000 for road, else 100.")
-    ] = None,
-    tol: Annotated[
-        float, typer.Option(help="Bound on the relative residuals or changes; 0: run all iterations.")
-    ] = 1e-4,
-    n_init: Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")] = None,
-    missing: Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")] = False,
-    engine: Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")] = "auto",
-    seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads (of each process). Default: all cores.")] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder to keep the run in, so that it can go on after a stop of any kind.")
-    ] = None,
-    every: Annotated[str, typer.Option(help="Time from one checkpoint to the next, as 60s, 5min or 2h.")] = "60s",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one; else start.")
-    ] = False,
-    codes: Annotated[
-        str, typer.Option(help="torchrun: codes in parts beside the model, one per process, or gather: in the model.")
-    ] = "parts",
-    timeout: Annotated[
-        str, typer.Option(help="torchrun: time without an answer after which another process counts as lost.")
-    ] = "10min",
+    output: ModelOption,
+    n_components: ComponentsOption = None,
+    method: MethodOption = "road",
+    coder: CoderOption = None,
+    sparsity: SparsityOption = None,
+    formulation: FormulationOption = "constrained",
+    epsilon: EpsilonOption = "auto",
+    alpha: AlphaOption = None,
+    beta: BetaOption = None,
+    rho: RhoOption = "auto",
+    max_iter: IterationsOption = None,
+    tol: TolOption = 1e-4,
+    n_init: StartsOption = None,
+    missing: MissingOption = False,
+    engine: EngineOption = "auto",
+    seed: SeedOption = None,
+    jobs: JobsOption = None,
+    checkpoint: CheckpointOption = None,
+    every: EveryOption = EVERY,
+    resume: ResumeOption = False,
+    codes: CodesOption = "parts",
+    timeout: TimeoutOption = "10min",
     key: KeyOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Learn a dictionary from signals and save it as a model."""
-    rank = int(os.environ.get("RANK", "0"))
-    if rank == 0:
-        check_output(output, (".npz",), inputs=(data,))
-    from roadict.distributed import is_restart, process_group, started_by_torchrun
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning
-    from roadict.keeper import Checkpoint
+    from roadict.distributed import process_group
+    from roadict.estimators import AlternatingDictionaryLearning
 
-    _check_keeping(checkpoint, every, resume, codes)
-    run: dict[str, Any] = {"tol": tol, "random_state": seed, "n_jobs": jobs} | (
-        {} if max_iter is None else {"max_iter": max_iter}
-    )
     model: Learned
-    if method == "road":
-        _refuse(method, {"--coder": coder, "--sparsity": sparsity})
-        model = ROAD(
-            n_components,
-            formulation=formulation,
-            epsilon=number_or_word("--epsilon", epsilon),
-            alpha=alpha,
-            beta=None if beta is None else _one_or_three("--beta", beta),
-            rho=rho if rho == "auto" else _one_or_three("--rho", rho),
-            n_init=n_init,
-            missing_values=np.nan if missing else None,
-            engine=engine,
-            **run,
-        )
-    else:
-        changed = {"--epsilon": (epsilon, "auto"), "--rho": (rho, "auto"), "--engine": (engine, "auto")}
-        changed["--formulation"] = (formulation, "constrained")
-        given = {option: value for option, (value, default) in changed.items() if value != default}
-        _refuse(method, given | {"--beta": beta, "--n-init": n_init, "--missing": missing or None})
-        _check_method(method)
-        if started_by_torchrun():
-            raise ValueError(f"--method {method} runs in one process; start it without torchrun, or use --method road")
-        model = AlternatingDictionaryLearning(
-            n_components, update=method, coder=coder, n_nonzero_coefs=sparsity, alpha=alpha, **run
-        )
-    patience, notice = PATIENCE if started_by_torchrun() else 0.0, ""
-    with (
-        process_group(seconds("--timeout", timeout), cuda=engine == "cuda") as comm,
-        contextlib.nullcontext(None) if checkpoint is None else stop_requests(patience) as stop,
-    ):
-        if checkpoint is not None:
-            go_on = resume or is_restart()
-            model.set_params(checkpoint=Checkpoint(checkpoint, seconds("--every", every), go_on, stop))
-            if go_on and not any(checkpoint.glob("checkpoint-*.json")):
-                notice = f"no checkpoint in {checkpoint} yet: starting from the beginning\n"
-        _learn(model, data, key, output, codes == "gather", quiet, notice, comm)
+    run: dict[str, Any] = {"tol": tol, "random_state": seed, "n_jobs": jobs}
+    run |= {} if max_iter is None else {"max_iter": max_iter}
+    road: dict[str, tuple[Any, Any]] = {
+        "--formulation": (formulation, "constrained"),
+        "--epsilon": (epsilon, "auto"),
+        "--rho": (rho, "auto"),
+        "--engine": (engine, "auto"),
+        "--beta": (beta, None),
+        "--n-init": (n_init, None),
+        "--missing": (missing, False),
+    }
+    with _one_voice_per_machine():
+        keeping = _checked_keeping(checkpoint, every, resume, codes)
+        patience = seconds("--timeout", timeout)
+        if method == "road":
+            _refuse(method, {"--coder": (coder, None), "--sparsity": (sparsity, None)})
+            model = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
+        else:
+            _check_two_stage(method, road)
+            model = AlternatingDictionaryLearning(
+                n_components, update=method, coder=coder, n_nonzero_coefs=sparsity, alpha=alpha, **run
+            )
+    with process_group(patience, engine) as comm, _one_voice(comm), _kept(model, keeping, comm) as notice:
+        _learn(model, Task(data, key, output, codes == "gather", quiet or comm.rank > 0), notice, comm)
 
 
-def _check_keeping(checkpoint: Path | None, every: str, resume: bool, codes: str) -> None:
+def _road(
+    n_components: int | None,
+    formulation: str,
+    epsilon: str,
+    alpha: float | None,
+    beta: str | None,
+    rho: str,
+    n_init: int | None,
+    missing: bool,
+    engine: str,
+    run: dict[str, Any],
+) -> "Learned":
+    from roadict.estimators import ROAD
+
+    return ROAD(
+        n_components,
+        formulation=formulation,
+        epsilon=number_or_word("--epsilon", epsilon),
+        alpha=alpha,
+        beta=None if beta is None else _one_or_three("--beta", beta),
+        rho=rho if rho == "auto" else _one_or_three("--rho", rho),
+        n_init=n_init,
+        missing_values=np.nan if missing else None,
+        engine=engine,
+        **run,
+    )
+
+
+def _checked_keeping(checkpoint: Path | None, every: str, resume: bool, codes: str) -> Keeping | None:
     """Refuse options that say nothing, or not what they should."""
-    if checkpoint is None and (resume or every != "60s"):
+    if checkpoint is None and (resume or every != EVERY):
         raise ValueError(f"{'--resume' if resume else '--every'} needs --checkpoint DIR, the folder of the checkpoints")
     if codes not in ("parts", "gather"):
         raise ValueError(f"--codes {codes} must be parts or gather")
-    seconds("--every", every)
+    pause = seconds("--every", every)
+    return None if checkpoint is None else Keeping(checkpoint, pause, resume)
 
 
-def _learn(
-    model: "Learned",
-    data: Path,
-    key: str | None,
-    output: Path,
-    gather: bool,
-    quiet: bool,
-    notice: str,
-    comm: "Comm",
-) -> None:
-    """Read, learn and write, as one of the ranks; rank 0 speaks, the notice first, and writes the model."""
+@contextlib.contextmanager
+def _one_voice_per_machine() -> Iterator[None]:
+    """Of the processes that one torchrun has started, all with the same options, one says what is wrong with them."""
+    try:
+        yield
+    except ValueError:
+        if int(os.environ.get("LOCAL_RANK", "0")) > 0:
+            raise SilentEndError from None
+        raise
+
+
+@contextlib.contextmanager
+def _one_voice(comm: "Comm") -> Iterator[None]:
+    """Where several ranks meet the same failure, one tells it, at once: torchrun ends the others with the first."""
+    from roadict.distributed import RankLostError, is_first_to_say
+    from roadict.gathering import OtherRankError
+    from roadict.road.engines.cuda import GpuError
+
+    try:
+        yield
+    except OtherRankError:
+        raise SilentEndError from None
+    except RankLostError:
+        raise
+    except (*EXPECTED, GpuError) as failure:
+        text = one_line(failure)
+        if is_first_to_say(comm, text):
+            complain(text)
+        raise SilentEndError from None
+
+
+@contextlib.contextmanager
+def _kept(model: "Learned", keeping: Keeping | None, comm: "Comm") -> Iterator[str]:
+    """Keep the run of the model until the block has ended well; yields what is to be said first, or nothing."""
     from roadict import checkpoints
-    from roadict.gathering import OtherRankError, counts, gathered, together
+    from roadict.claims import Claim
+    from roadict.distributed import is_restart, started_by_torchrun
+    from roadict.keeper import Checkpoint
+
+    if keeping is None:
+        yield ""
+        return
+    folder, every, resume = keeping
+    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, Claim(folder) as claim:
+        model.set_params(checkpoint=Checkpoint(folder, every, resume, stop, claim))
+        fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
+        yield f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
+        if comm.rank == 0:
+            checkpoints.clear(folder)
+
+
+def _learn(model: "Learned", task: Task, notice: str, comm: "Comm") -> None:
+    """Read, learn and write, as one of the ranks; rank 0 speaks, the notice first, and writes the model."""
+    from roadict.gathering import counts, gathered_first, together
     from roadict.keeper import RunStoppedError
     from roadict.tables import read_rows
 
-    quiet = quiet or comm.rank > 0
+    output = task.output
+    together(comm, lambda: check_output(output, (".npz",), inputs=(task.data,)) if comm.rank == 0 else None)
+    X = together(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+    many = f", on {comm.size} ranks" if comm.size > 1 else ""
+    n_samples = sum(counts(comm, len(X)))
+    heading = f"{notice}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{many}"
     try:
-        X = together(comm, lambda: read_rows(data, key, comm.rank, comm.size))
-        n_samples = sum(counts(comm, len(X)))
-        many = f", on {comm.size} ranks" if comm.size > 1 else ""
-        heading = f"{notice}{data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{many}"
-        keeping, stopped = model.get_params()["checkpoint"], None
-        try:
-            fit_with_progress(model, X, quiet, heading)
-        except RunStoppedError as stop:
-            stopped = stop
-        if stopped is not None:
-            if comm.rank > 0:
-                raise SilentEndError(SIGNAL_BASE + stopped.number)
-            raise WorkStoppedError(f"{stopped}; go on with --resume", SIGNAL_BASE + stopped.number)
-        if comm.size > 1:
-            own = model.codes_
-            model.codes_ = gathered(comm, own) if gather else own[:0]
-            if not gather:
-                together(comm, lambda: _write_part(output, own, comm))
-        together(comm, lambda: model.save(output) if comm.rank == 0 else None)
-    except OtherRankError:
-        raise SilentEndError(1) from None
-    if comm.rank == 0 and keeping is not None:
-        checkpoints.clear(Path(keeping.folder))
-    if not quiet:
+        fit_with_progress(model, X, task.quiet, heading)
+    except RunStoppedError as stopped:
+        code = SIGNAL_BASE + stopped.number
+        if comm.rank > 0:
+            raise SilentEndError(code) from None
+        raise WorkStoppedError(f"{stopped}; go on with --resume", code) from None
+    own = model.codes_
+    if comm.size > 1:
+        model.codes_ = gathered_first(comm, own) if task.gather else own[:0]
+        if not task.gather:
+            together(comm, lambda: _write_part(output, own, comm))
+    together(comm, lambda: model.save(output) if comm.rank == 0 else None)
+    if not task.quiet:
         report(model)
-        if comm.size > 1 and not gather:
+        if comm.size > 1 and not task.gather:
             typer.echo(f"codes: {_part(output, 0, comm.size)} and so on, in the order of the samples")
         typer.echo(f"model: {output}")
 
@@ -253,13 +341,15 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: s
 
         def callback(snapshot: "Snapshot") -> None:
             nonlocal start
-            if start == 0:
+            first = start == 0
+            if first:
                 typer.echo(heading, err=True)
             if watch is not None:
                 watch(snapshot)
-            if start == 0 and snapshot.iteration > 1:
+            if first and snapshot.iteration > 1:
                 typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
-            start += snapshot.iteration == 1 or start == 0
+            if first or snapshot.iteration == 1:
+                start += 1
             text = f"objective {snapshot.objective:.5g}  primal {snapshot.primal:.0e}  dual {snapshot.dual:.0e}"
             advance(snapshot.iteration, snapshot.max_iter, f"start {start}  {text}")
 
@@ -277,17 +367,22 @@ def report(model: "Learned") -> None:
     )
 
 
-def _check_method(method: str) -> None:
+def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse options of road, methods that are not known, and ranks."""
+    from roadict.distributed import started_by_torchrun
     from roadict.updates.pick import UPDATES
 
+    _refuse(method, road)
     if method not in UPDATES:
         raise ValueError(f"--method {method} is not known; use road, {', '.join(UPDATES)}")
+    if started_by_torchrun():
+        raise ValueError(f"--method {method} runs in one process; start it without torchrun, or use --method road")
 
 
-def _refuse(method: str, options: dict[str, Any]) -> None:
-    """Refuse options that are given, but belong to other methods."""
-    for option, value in options.items():
-        if value is not None:
+def _refuse(method: str, options: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse options, each with its default, that are given but belong to other methods."""
+    for option, (value, default) in options.items():
+        if value != default:
             raise ValueError(f"{option} does not belong to --method {method}; leave it out")
 
 

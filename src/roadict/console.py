@@ -16,8 +16,11 @@ import typer
 if TYPE_CHECKING:
     from roadict.events import SnapshotEvents
 
+BAD_INPUT = 2
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal."""
+EXPECTED = (ValueError, OSError, ImportError, MemoryError)
+"""Failures that are told in one line."""
 
 
 class WorkStoppedError(Exception):
@@ -26,6 +29,19 @@ class WorkStoppedError(Exception):
     def __init__(self, message: str, code: int = INTERRUPTED) -> None:
         super().__init__(message)
         self.code = code
+
+
+def one_line(failure: BaseException) -> str:
+    """Say in one line what has failed."""
+    text = " ".join(str(failure).split()) or type(failure).__name__
+    if isinstance(failure, MemoryError):
+        return f"not enough memory: {text}; use fewer samples, fewer atoms or float32 data"
+    return text
+
+
+def complain(text: str) -> None:
+    """Print an error."""
+    print(f"roadict: error: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

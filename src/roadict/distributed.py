@@ -6,7 +6,7 @@ one process; ``TorchComm`` speaks through torch.distributed, which is imported o
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
@@ -63,11 +63,18 @@ class RankLostError(ConnectionError):
 
 
 class TorchComm:
-    """The ranks of the process group that torch.distributed was initialised with (gloo, NCCL or both)."""
+    """The ranks of the process group that torch.distributed was initialised with (gloo, NCCL or both).
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    store : torch.distributed.Store or None
+        Where the ranks have met.
+    """
+
+    def __init__(self, store: Any = None) -> None:
         from torch import distributed
 
+        self._store = store
         self.rank = int(distributed.get_rank())
         self.size = int(distributed.get_world_size())
         self._devices = _devices(str(distributed.get_backend_config()))
@@ -81,16 +88,16 @@ class TorchComm:
         home = tensor.device
         if home.type not in self._devices:
             tensor = tensor.to(self._devices[0])
-        try:
-            total = self._sum(tensor.reshape(-1)).reshape(tensor.shape).to(home)
-        except RuntimeError as failure:
-            reason = " ".join(str(failure).split())
-            raise RankLostError(
-                f"rank {self.rank} of {self.size} has lost the others ({reason}); start the run again, with the "
-                "checkpoint if there is one"
-            ) from failure
+        total = self._sum(tensor.reshape(-1)).reshape(tensor.shape).to(home)
         result: Any = total.numpy() if isinstance(given, np.ndarray) else total
         return result  # type: ignore[no-any-return]
+
+    def is_first_to_say(self, text: str) -> bool:
+        """Whether no other rank has said this before. Unlike ``sum``, any rank may ask at any time."""
+        try:
+            return self._store is None or int(self._store.add(f"said: {text}", 1)) == 1
+        except RuntimeError:  # the store is gone: better twice than never
+            return True
 
     def _sum(self, flat: Any) -> Any:
         """Every rank adds up one share of the numbers and hands it to the others: the traffic of an all-reduce.
@@ -101,16 +108,31 @@ class TorchComm:
 
         if self.size <= PAIR or flat.numel() <= FEW_NUMBERS:
             parts = flat.new_empty((self.size, flat.numel()))
-            distributed.all_gather(list(parts), flat)
+            self._exchange(lambda: distributed.all_gather(list(parts), flat))
             return _in_order(parts)
         share = -(-flat.numel() // self.size)
         padded = flat.new_zeros(self.size * share)
         padded[: flat.numel()] = flat
         parts = flat.new_empty((self.size, share))
-        distributed.all_to_all_single(parts.view(-1), padded)
-        whole = flat.new_empty((self.size, share))
-        distributed.all_gather(list(whole), _in_order(parts))
+        self._exchange(lambda: distributed.all_to_all_single(parts.view(-1), padded))
+        whole, own = flat.new_empty((self.size, share)), _in_order(parts)
+        self._exchange(lambda: distributed.all_gather(list(whole), own))
         return whole.view(-1)[: flat.numel()]
+
+    def _exchange(self, collective: Callable[[], Any]) -> None:
+        """Carry out a collective. What else may fail, for want of memory say, is no fault of the other ranks."""
+        import torch
+
+        try:
+            collective()
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as failure:
+            reason = " ".join(str(failure).split())
+            raise RankLostError(
+                f"rank {self.rank} of {self.size} has lost the others ({reason}); start the run again, with the "
+                "checkpoint if there is one"
+            ) from failure
 
 
 def _in_order(parts: Any) -> Any:
@@ -160,30 +182,61 @@ def current() -> Comm:
     return TorchComm()
 
 
+def is_first_to_say(comm: Comm, text: str) -> bool:
+    """Whether no other rank has said this before; any rank may ask at any time."""
+    return not isinstance(comm, TorchComm) or comm.is_first_to_say(text)
+
+
 def started_by_torchrun() -> bool:
     """Whether the environment names a rank and where the others are to be found."""
     return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 
-def is_restart() -> bool:
-    """Whether torchrun has started this group again, after one of its processes had died."""
-    return _restarts() > 0
+def is_restart(comm: Comm) -> bool:
+    """Whether torchrun has started this group again, after one of its processes had died.
+
+    Of several torchruns one may be new, and count from 0: what any rank has seen is true for all.
+    """
+    return int(comm.sum(np.array([_restarts()], np.int64))[0]) > 0
 
 
 def _restarts() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
+def placement(engine: str, n_gpus: int, local_rank: int, local_size: int) -> tuple[int | None, str]:
+    """Choose the GPU of a rank, None for none, and what the ranks speak through.
+
+    Parameters
+    ----------
+    engine : str
+        Of ``road.engines.pick.ENGINES``.
+    n_gpus : int
+        Of this machine.
+    local_rank, local_size : int
+        Number of this rank among those on this machine, and how many those are.
+
+    Examples
+    --------
+    >>> placement("cuda", 8, 3, 8), placement("numba", 8, 3, 8)
+    ((3, 'cpu:gloo,cuda:nccl'), (None, 'gloo'))
+    """
+    if engine not in ("auto", "cuda") or n_gpus == 0:
+        return None, "gloo"
+    # NCCL takes one rank per GPU; ranks that share one sum on the CPU.
+    return local_rank % n_gpus, "cpu:gloo,cuda:nccl" if local_size <= n_gpus else "gloo"
+
+
 @contextmanager
-def process_group(timeout: float, *, cuda: bool) -> Iterator[Comm]:
+def process_group(timeout: float, engine: str) -> Iterator[Comm]:
     """Join the other processes that torchrun has started; a group of one where it has not.
 
     Parameters
     ----------
     timeout : float
         Seconds without an answer after which another rank is given up.
-    cuda : bool
-        Whether tensors on GPUs are summed too, each rank's on the GPU of its local number.
+    engine : str
+        Where the run may need a GPU, this rank gets its own; see ``placement``.
     """
     if not started_by_torchrun():
         yield SERIAL
@@ -193,8 +246,10 @@ def process_group(timeout: float, *, cuda: bool) -> Iterator[Comm]:
     except ImportError as missing:
         raise ImportError(MISSING_TORCH) from missing
     distributed: Any = torch.distributed  # its types leave out what it documents
-    if cuda:
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    local_rank, local_size = (int(os.environ.get(name, "0")) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    gpu, backend = placement(engine, torch.cuda.device_count(), local_rank, local_size)
+    if gpu is not None:
+        torch.cuda.set_device(gpu)
     wait = timedelta(seconds=timeout)
     try:
         store, rank, size = next(distributed.rendezvous("env://", timeout=wait))
@@ -203,12 +258,11 @@ def process_group(timeout: float, *, cuda: bool) -> Iterator[Comm]:
             # One torchrun keeps one store for all its restarts, with the addresses of the dead in it. (Several agree
             # on a new store each time, but need not agree on the number of restarts.)
             store = distributed.PrefixStore(f"restart-{_restarts()}", store)
-        backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
         distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
     except RuntimeError as failure:
         raise RankLostError(f"the processes did not find each other ({' '.join(str(failure).split())})") from failure
     try:
-        yield TorchComm()
+        yield TorchComm(store)
     finally:
         distributed.destroy_process_group()
 

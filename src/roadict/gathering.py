@@ -17,6 +17,7 @@ Array = NDArray[np.floating]
 Result = TypeVar("Result")
 
 SIGN = np.int64(np.iinfo(np.int64).max)
+ROWS_AT_A_TIME = 4096
 
 
 class OtherRankError(RuntimeError):
@@ -28,6 +29,11 @@ def counts(comm: Comm, count: int) -> list[int]:
     numbers = np.zeros(comm.size, np.int64)
     numbers[comm.rank] = count
     return [int(number) for number in comm.sum(numbers)]
+
+
+def offset(comm: Comm, count: int) -> int:
+    """Return the number of rows on the ranks before this one, which has ``count`` of them."""
+    return sum(counts(comm, count)[: comm.rank])
 
 
 def total(comm: Comm, number: float) -> float:
@@ -55,6 +61,24 @@ def gathered(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
     whole = np.zeros((sum(lengths), *rows.shape[1:]), np.uint8 if rows.dtype == np.bool_ else rows.dtype)
     whole[start : start + len(rows)] = rows
     return comm.sum(whole).astype(rows.dtype, copy=False)
+
+
+def gathered_first(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows of all ranks, in the order of the ranks, on rank 0, and none on the others.
+
+    They need no room for all rows: these come a block at a time.
+    """
+    if comm.size == 1:
+        return rows
+    lengths = counts(comm, len(rows))
+    n_rows, start = sum(lengths), sum(lengths[: comm.rank])
+    whole = np.empty((n_rows if comm.rank == 0 else 0, *rows.shape[1:]), rows.dtype)
+    for first in range(0, n_rows, ROWS_AT_A_TIME):
+        numbers = np.arange(first, min(first + ROWS_AT_A_TIME, n_rows))
+        block = picked(comm, rows, start, numbers)
+        if comm.rank == 0:
+            whole[numbers] = block
+    return whole
 
 
 def condensed(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
@@ -109,7 +133,7 @@ def largest_of_each(comm: Comm, *numbers: int) -> list[int]:
 def together(comm: Comm, act: Callable[[], Result]) -> Result:
     """Return ``act()``, which does not speak to other ranks; where it fails on one rank, all of them fail.
 
-    Otherwise the others would wait for it.
+    Otherwise the others would wait for it. The first rank that has failed says why.
     """
     failure: Exception | None = None
     try:
@@ -118,8 +142,10 @@ def together(comm: Comm, act: Callable[[], Result]) -> Result:
         failure = raised
     if comm.size > 1:
         failed = np.flatnonzero(counts(comm, failure is not None))
-        if failure is None and len(failed):
-            raise OtherRankError(f"rank {failed[0]} has failed, and says why; rank {comm.rank} ends with it")
+        if len(failed) and failed[0] != comm.rank:
+            raise OtherRankError(
+                f"rank {failed[0]} has failed, and says why; rank {comm.rank} ends with it"
+            ) from failure
     if failure is not None:
         raise failure
     return result

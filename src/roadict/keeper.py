@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from roadict import checkpoints
 from roadict.checkpoints import Arrays, CheckpointError, DamagedError, Facts, Found
-from roadict.distributed import Comm
-from roadict.gathering import counts, together, words
+from roadict.claims import Claim
+from roadict.distributed import Comm, is_restart
+from roadict.gathering import offset, together, words
 
 EVERY = 60.0
 """Seconds from one checkpoint to the next, where the user does not say."""
@@ -28,25 +29,28 @@ class Checkpoint:
     Parameters
     ----------
     folder : path
-        Made if it does not exist. All ranks must see it. One run at a time.
+        Made if it does not exist. All ranks must see it. A second run at the same time is refused.
     every : float
         Seconds from the end of one checkpoint to the next; 0: after every iteration.
     resume : bool
         Go on from the last checkpoint of the same problem in the folder, if there is one. False: refuse a folder
-        that holds any.
+        that holds any, unless torchrun has started the run again that they are of.
     stop : callable or None
         Called without arguments after every iteration; a number other than 0 (of a signal) ends the run with a last
         checkpoint and a ``RunStoppedError``.
+    claim : Claim or None
+        On the folder, where it should outlast the fit. None: the fit has its own.
     """
 
     folder: str | os.PathLike[str]
     every: float = EVERY
     resume: bool = True
     stop: Callable[[], int] | None = None
+    claim: Claim | None = None
 
 
 class RunStoppedError(Exception):
-    """A run was asked to end, and is kept.
+    """A run was asked to end; the message says whether its last checkpoint could be written.
 
     Attributes
     ----------
@@ -70,6 +74,8 @@ class Keeper:
     n_rows : int
         This rank's samples.
     comm : Comm
+    claim : Claim
+        On the folder. The keeper takes hold of it; who made it lets it go.
 
     Attributes
     ----------
@@ -79,29 +85,28 @@ class Keeper:
         Written with every checkpoint; those of the one found, to begin with.
     """
 
-    def __init__(self, settings: Checkpoint, problem: Facts, n_rows: int, comm: Comm) -> None:
+    def __init__(self, settings: Checkpoint, problem: Facts, n_rows: int, comm: Comm, claim: Claim) -> None:
         self._settings, self._problem, self._comm = settings, problem, comm
         self._folder = Path(settings.folder)
-        present = words(comm, together(comm, self._open))[0]
+        own = claim.take(comm) and is_restart(comm)
+        present = words(comm, together(comm, lambda: self._open(settings.resume or own)))[0]
         self._number = max(present, default=0)
+        self._spoiled: list[int] = []
         self.found = self._find(present, n_rows)
         self.notes: Facts = {} if self.found is None else self.found.facts["notes"]
         self._last = time.monotonic()
+        claim.sign()
 
-    def _open(self) -> list[int]:
+    def _open(self, resume: bool) -> list[int]:
         """Make the folder ready and return the numbers of its checkpoints; rank 0 does this."""
         if self._comm.rank > 0:
             return []
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            present = checkpoints.numbers(self._folder)
-            if present and not self._settings.resume:
-                raise ValueError(
-                    f"{self._folder} holds checkpoints of an earlier run; resume it (--resume), or name another folder"
-                )
-            checkpoints.sweep(self._folder)
-        except OSError as failure:
-            raise ValueError(f"checkpoint folder {self._folder} cannot be used ({failure.strerror})") from None
+        present = checkpoints.numbers(self._folder)
+        if present and not resume:
+            raise ValueError(
+                f"{self._folder} holds checkpoints of an earlier run; resume it (--resume), or name another folder"
+            )
+        checkpoints.sweep(self._folder)
         return present
 
     def _find(self, present: list[int], n_rows: int) -> Found | None:
@@ -112,6 +117,7 @@ class Keeper:
                 found = checkpoints.read(self._folder, number, self._problem, n_rows, self._comm)
             except DamagedError as broken:
                 damage.append(str(broken))
+                self._spoiled.append(number)
                 continue
             if damage and self._comm.rank == 0:
                 warnings.warn(f"{'; '.join(damage)}; going on from {found.name}", stacklevel=2)
@@ -129,7 +135,9 @@ class Keeper:
         """Write a checkpoint; one that cannot be written does no harm to the run and to the one before."""
         self._number += 1
         facts = facts | {"notes": self.notes}
-        trouble = checkpoints.write(self._folder, self._number, self._problem, facts, shared, local, self._comm)
+        trouble = checkpoints.write(
+            self._folder, self._number, self._problem, facts, shared, local, self._comm, self._spoiled
+        )
         if stop:
             remedy = f"{trouble}; any earlier one is as it was" if trouble else f"checkpoint in {self._folder}"
             raise RunStoppedError(f"stopped; {remedy}", stop)
@@ -151,7 +159,7 @@ def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:
     (True, '...')
     """
     n_columns = rows.shape[1]
-    start = sum(counts(comm, len(rows))[: comm.rank])
+    start = offset(comm, len(rows))
     added = np.zeros(1, np.uint64)
     for first in range(0, len(rows), DIGEST_ROWS):
         block: NDArray[Any] = np.ascontiguousarray(rows[first : first + DIGEST_ROWS]).reshape(-1)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -225,10 +226,8 @@ def learn(
         A name of ``roadict.coders``; None: the update finds its codes.
     n_nonzero_coefs, ridge, max_iter, tol, callback, verbose, n_jobs
         As for ``AlternatingDictionaryLearning``.
-    alpha : float
-        Weight or threshold of the update and of the objective, in the units of data.
-    coder_alpha : float or None
-        That of the coder.
+    alpha, coder_alpha : float
+        Weight or threshold of the update and of the objective, in the units of data; that of the coder, or None.
     unit : float
         The user's data over these.
     keeper : Keeper or None
@@ -239,44 +238,56 @@ def learn(
     Fit
         In the user's units.
     """
-    method = UPDATES[update]
-    small = data.size * len(dictionary) < SMALL_WORK
-    workers = Workers(1 if small else n_jobs)
-    code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
-    if code is None:
-        codes = encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
-    else:
-        codes = np.zeros((len(data), len(dictionary)))
-    given = {"alpha": alpha, "ridge": ridge}
+    method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
+    with closing(Workers(1 if data.size * len(dictionary) < SMALL_WORK else n_jobs)) as workers:
+        code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
+        run = Alternation(
+            data,
+            dictionary,
+            update=method,
+            code=code,
+            codes=_starting_codes(data, dictionary, None if code is not None else alpha, n_jobs),
+            arguments={name: given[name] for name in method.takes},
+            alpha=alpha if coder in (None, "lasso") else 0.0,
+            max_iter=max_iter,
+        )
+        return _solved(run, max_iter, tol, unit, callback, verbose, keeper)
+
+
+def _starting_codes(data: Array, dictionary: Array, alpha: float | None, n_jobs: int | None) -> Array:
+    """Codes of the Lasso, for an update that goes on from them; None for alpha: zero, as a coder will find some."""
+    if alpha is None:
+        return np.zeros((len(data), len(dictionary)))
+    return encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
+
+
+def _solved(
+    run: Alternation,
+    max_iter: int,
+    tol: float,
+    unit: float,
+    callback: Callback | None,
+    verbose: int,
+    keeper: Keeper | None,
+) -> Fit:
+    """Run from the start, or from the checkpoint found, and return the best iteration in the user's units."""
+    start = run.dictionary(), run.codes()
     line = ProgressLine(every_iteration=verbose > 1) if verbose else None
-    run = Alternation(
-        data,
-        dictionary,
-        update=method,
-        code=code,
-        codes=codes,
-        arguments={name: given[name] for name in method.takes},
-        alpha=alpha if coder in (None, "lasso") else 0.0,
-        max_iter=max_iter,
-    )
-    callbacks = tuple(call for call in (line, callback) if call is not None)
-    history = None if keeper is None or keeper.found is None else resume(keeper.found, run)[0]
-    try:
-        with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-            outcome = solve(
-                run,
-                max_iter=max_iter,
-                tol=tol,
-                error_bound=None,
-                unit=unit,
-                callbacks=callbacks,
-                before=history,
-                watch=None if keeper is None else Journal(keeper, run, []),
-            )
-    finally:
-        workers.close()
-    objective, error = (float(outcome.history[name][-1]) for name in ("objective", "error"))
-    if outcome.stop_reason != "non-finite":
+    with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
+        outcome = solve(
+            run,
+            max_iter=max_iter,
+            tol=tol,
+            error_bound=None,
+            unit=unit,
+            callbacks=tuple(call for call in (line, callback) if call is not None),
+            before=None if keeper is None or keeper.found is None else resume(keeper.found, run)[0],
+            watch=None if keeper is None else Journal(keeper, run, []),
+        )
+    if outcome.stop_reason == "non-finite":
+        (dictionary, codes), last = start, outcome.history
+        objective, error = float(last["objective"][-1]), float(last["error"][-1])
+    else:
         dictionary, codes, objective, error = run.best(unit)
     signs = leading_signs(dictionary)  # largest entry of an atom positive
     fit = Fit(outcome, dictionary * signs[:, None], codes * (signs * unit), error, objective)

@@ -1,5 +1,6 @@
 """A fit of several ranks against the same fit of one; ranks are threads here, processes in test_torchrun.py."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -10,7 +11,11 @@ from roadict import ROAD
 from roadict.estimators.agreement import agreed_seed
 from roadict.metrics import dictionary_error
 from roadict.road.engines.pick import make_engine
-from roadict.road.formulation import Problem
+from roadict.road.floor import smallest_error
+from roadict.road.formulation import Measures, Problem
+from roadict.road.learn import agreed_atoms
+from roadict.road.solve import solve
+from roadict.road.start import starting_point
 from roadict.synthetic import planted
 
 TRUTH = planted(151, 8, 12, sparsity=2, random_state=0)
@@ -128,6 +133,68 @@ def test_ranks_with_unlike_parameters_are_refused(on_ranks):
     parts = np.split(TRUTH.data, CUTS[2])
     with pytest.raises(ValueError, match=r"rho=11.0 on rank 1, but rho=10.0 on rank 0"):
         on_ranks(2, lambda comm: ROAD(12, rho=10.0 + comm.rank).fit(parts[comm.rank]))
+
+
+def test_ranks_on_unlike_machines_agree_on_the_bound_and_on_the_start(on_ranks, monkeypatch):
+    """Rounding of another machine: singular values and products that differ in their last bits."""
+    machine, svd, solve = threading.local(), np.linalg.svd, np.linalg.solve
+
+    def rounded(value):
+        return value * (1 + 1e-15 * getattr(machine, "rank", 0))
+
+    monkeypatch.setattr(np.linalg, "svd", lambda *args, compute_uv=True, **more: (
+        svd(*args, **more) if compute_uv else rounded(svd(*args, compute_uv=False, **more))
+    ))  # fmt: skip
+    monkeypatch.setattr(np.linalg, "solve", lambda *args: rounded(solve(*args)))
+    parts, codes = np.split(TRUTH.data, CUTS[2]), np.split(TRUTH.codes, CUTS[2])
+
+    def work(comm):
+        machine.rank = comm.rank
+        floor = smallest_error(parts[comm.rank], None, 5, comm)
+        rng = np.random.default_rng(0)
+        return floor, starting_point(parts[comm.rank], 12, None, codes[comm.rank], rng, comm)[0]
+
+    (floor, atoms), (other_floor, other_atoms) = on_ranks(2, work)
+    assert floor == other_floor > 0
+    np.testing.assert_array_equal(atoms, other_atoms)
+
+
+class Settled:
+    """A run that has ended with atoms and codes; a machine of another kind has turned the signs of some."""
+
+    def __init__(self, signs):
+        self._signs = signs
+
+    def dictionary(self):
+        return TRUTH.dictionary * self._signs[:, None] * (1 + 1e-15)
+
+    def codes(self):
+        return TRUTH.codes * self._signs
+
+
+def test_codes_of_ranks_whose_atoms_have_other_signs_belong_to_the_atoms_of_the_first(on_ranks):
+    signs = [np.ones(12), np.resize([1.0, -1.0, -1.0], 12)]
+    for atoms, codes in on_ranks(2, lambda comm: agreed_atoms(Settled(signs[comm.rank]), comm)):
+        np.testing.assert_array_equal(atoms, Settled(signs[0]).dictionary())
+        np.testing.assert_array_equal(codes, TRUTH.codes)
+
+
+def test_what_one_rank_finds_converged_ends_the_run_of_all(on_ranks):
+    """Where rounding puts a residual on either side of the tolerance, ranks must not part."""
+
+    class Steady:
+        rhos = (1.0, 1.0, 1.0)
+
+        def __init__(self, rank):
+            self._size = 1e-4 if rank == 1 else np.nextafter(1e-4, 1)
+
+        def step(self, following=None):
+            return Measures(1.0, self._size, 0.0, 0.0)
+
+    def work(comm):
+        return solve(Steady(comm.rank), max_iter=5, tol=1e-4, error_bound=None, comm=comm).stop_reason
+
+    assert on_ranks(2, work) == ["converged"] * 2
 
 
 @pytest.mark.parametrize("name", ["numba", "reference"])

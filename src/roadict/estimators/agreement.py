@@ -2,12 +2,15 @@
 
 import numbers
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints import Facts
+from roadict.claims import Claim
 from roadict.distributed import SERIAL, Comm
 from roadict.gathering import counts, words
 from roadict.keeper import Checkpoint, Keeper, fingerprint
@@ -22,7 +25,7 @@ FEWEST = 2
 
 
 def described(estimator: Any) -> Facts:
-    """Return the parameters that a fit depends on, as JSON can hold them; arrays by their fingerprints."""
+    """Return the parameters that a fit depends on, as JSON can hold them; of a given start only that there is one."""
     facts: Facts = {}
     for name, value in estimator.get_params(deep=False).items():
         if name in WITHOUT_EFFECT or name.startswith("transform_"):
@@ -75,10 +78,11 @@ def agreed_seed(random_state: RandomStateLike, keeper: Keeper | None, comm: Comm
     return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["key"]))
 
 
-def make_keeper(
+@contextmanager
+def keeping(
     checkpoint: "str | os.PathLike[str] | Checkpoint | None", facts: Facts, data: Array, observed: Mask, comm: Comm
-) -> Keeper | None:
-    """Open the checkpoints of a fit, if it is to have any.
+) -> Iterator[Keeper | None]:
+    """Open the checkpoints of a fit, if it is to have any; their folder is this fit's while the block lasts.
 
     Parameters
     ----------
@@ -91,7 +95,8 @@ def make_keeper(
     comm : Comm
     """
     if checkpoint is None:
-        return None
+        yield None
+        return
     settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     rows = data if observed is None else np.where(observed, data, np.nan).astype(data.dtype)
     problem = facts | {
@@ -100,7 +105,11 @@ def make_keeper(
         "dtype": str(data.dtype),
         "data": fingerprint(rows, comm),
     }
-    return Keeper(settings, problem, len(data), comm)
+    if settings.claim is not None:
+        yield Keeper(settings, problem, len(data), comm, settings.claim)
+        return
+    with Claim(settings.folder) as claim:
+        yield Keeper(settings, problem, len(data), comm, claim)
 
 
 def start_facts(dict_init: Array | None, code_init: Array | None, comm: Comm) -> Facts:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from roadict import checks
 from roadict.coders.pick import TAKES, encode
 from roadict.distributed import SERIAL
-from roadict.estimators.agreement import agreed_seed, described, make_keeper, start_facts
+from roadict.estimators.agreement import agreed_seed, described, keeping, start_facts
 from roadict.estimators.learner import Learner
 from roadict.keeper import Checkpoint
 from roadict.linalg import of_order_one, unit_rows
@@ -165,24 +165,24 @@ class AlternatingDictionaryLearning(Learner):
             coder_alpha = None if self.alpha is None else self.alpha / unit**1.5
         facts = described(self) | {"estimator": "AlternatingDictionaryLearning"}
         facts |= start_facts(self._given_atoms(scaled), None, SERIAL)
-        keeper = make_keeper(self.checkpoint, facts, data, None, SERIAL)
-        fit = learn(
-            scaled,
-            self._start(scaled, agreed_seed(self.random_state, keeper, SERIAL)),
-            update=self.update,
-            coder=self._fit_coder,
-            n_nonzero_coefs=self.n_nonzero_coefs,
-            alpha=alpha,
-            coder_alpha=coder_alpha,
-            ridge=RIDGE if self.ridge is None else self.ridge,
-            unit=unit,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            callback=self.callback,
-            verbose=int(self.verbose),
-            n_jobs=self.n_jobs,
-            keeper=keeper,
-        )
+        with keeping(self.checkpoint, facts, data, None, SERIAL) as keeper:
+            fit = learn(
+                scaled,
+                self._start(scaled, agreed_seed(self.random_state, keeper, SERIAL)),
+                update=self.update,
+                coder=self._fit_coder,
+                n_nonzero_coefs=self.n_nonzero_coefs,
+                alpha=alpha,
+                coder_alpha=coder_alpha,
+                ridge=RIDGE if self.ridge is None else self.ridge,
+                unit=unit,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                callback=self.callback,
+                verbose=int(self.verbose),
+                n_jobs=self.n_jobs,
+                keeper=keeper,
+            )
         self._keep_fit(fit, data.dtype)
         self._give_back_like(X)
         own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample

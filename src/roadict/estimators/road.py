@@ -19,7 +19,7 @@ from roadict.estimators.agreement import (
     agree_on_samples,
     agreed_seed,
     described,
-    make_keeper,
+    keeping,
     start_facts,
 )
 from roadict.estimators.learner import Learner
@@ -246,18 +246,18 @@ class ROAD(Learner):
         facts |= start_facts(dictionary, codes, comm)
         common = {"dict_init": facts["dict_init"], "engine": engine, "checkpoint": self.checkpoint is not None}
         agree_on_parameters(common, comm)
-        keeper = make_keeper(self.checkpoint, facts, data, observed, comm)
-        fit = learn(
-            plan,
-            self._starts(plan, n_components, dictionary, codes, agreed_seed(self.random_state, keeper, comm)),
-            engine=engine,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            callback=self.callback,
-            verbose=int(self.verbose),
-            n_jobs=local_threads(self.n_jobs, comm),
-            keeper=keeper,
-        )
+        with keeping(self.checkpoint, facts, data, observed, comm) as keeper:
+            fit = learn(
+                plan,
+                self._starts(plan, n_components, dictionary, codes, agreed_seed(self.random_state, keeper, comm)),
+                engine=engine,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                callback=self.callback,
+                verbose=int(self.verbose),
+                n_jobs=local_threads(self.n_jobs, comm),
+                keeper=keeper,
+            )
         self._keep(fit, plan)
         self._give_back_like(X)
         if comm.rank == 0:

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
 from roadict.distributed import SERIAL, Comm
-from roadict.gathering import condensed, counts, largest, median, norm, total
+from roadict.gathering import condensed, counts, first_of, largest, median, norm, total
 from roadict.linalg import solve_ridge, unit_rows
 from roadict.road.polish import polish_codes
 
@@ -77,7 +77,7 @@ def find_exact_fit(
     samples, norms = unit_rows(data[used])
     codes = codes[used] / norms[:, None]
     rounding = ROUNDING[data.itemsize]
-    sizes = np.linalg.svd(condensed(comm, samples), compute_uv=False)
+    sizes = first_of(comm, np.linalg.svd(condensed(comm, samples), compute_uv=False))
     rank = int((sizes > rounding * sum(counts(comm, len(samples))) ** 0.5).sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -166,9 +166,12 @@ def _settle_atoms(
 
 
 def _fit_atoms(data: Array, codes: Array, dictionary: Array, comm: Comm) -> Array:
-    """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm."""
+    """Least squares, with a slight pull to the old atoms for those that few codes use; of unit norm.
+
+    The first rank's: what becomes of the rounds depends on them, and unlike machines differ in the last bit.
+    """
     gram, cross = comm.sum(codes.T @ codes), comm.sum(codes.T @ data)
-    return unit_rows(solve_ridge(gram, cross, ANCHOR, dictionary))[0]
+    return first_of(comm, unit_rows(solve_ridge(gram, cross, ANCHOR, dictionary))[0])
 
 
 def _extrapolated(rounds: list[tuple[Array, Array]]) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.distributed import SERIAL, Comm
-from roadict.gathering import condensed, counts, norm
+from roadict.gathering import condensed, counts, first_of, norm
 
 Array = NDArray[np.floating]
 
@@ -37,7 +37,8 @@ def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components
             fit = filled @ axes.T @ axes
             filled = np.where(observed, filled, fit)
         return norm(comm, (filled - fit)[observed]) / norm(comm, data)
-    sizes = np.linalg.svd(condensed(comm, filled), compute_uv=False)
+    # Rank 0's: machines that are not alike round differently, and whether noise is left decides what ranks do together.
+    sizes = first_of(comm, np.linalg.svd(condensed(comm, filled), compute_uv=False))
     noise = sizes[0] * max(shape) * float(np.finfo(data.dtype).eps)
     rest = sizes[n_components:][sizes[n_components:] > noise]
     return math.sqrt(float(np.sum(rest**2)) / float(np.sum(sizes**2)))

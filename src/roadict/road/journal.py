@@ -1,7 +1,7 @@
 """A fit in progress on disk and back: what has been found so far, and the run that is under way."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,7 @@ from roadict.keeper import Keeper
 from roadict.road.fit import Fit
 from roadict.road.history import COLUMNS, History
 from roadict.road.solve import Columns, Outcome
-from roadict.road.state import RunState
-
-
-class Restorable(Protocol):
-    """A run whose arrays can be kept; every ``Engine`` is one."""
-
-    def state(self) -> RunState:
-        """Return the arrays of the run."""
-
-    def restore(self, state: RunState, start: int = 0) -> None:
-        """Continue from there."""
+from roadict.road.state import Restorable, RunState
 
 
 @dataclass(frozen=True)

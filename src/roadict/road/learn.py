@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints import Found
-from roadict.distributed import SERIAL
+from roadict.distributed import SERIAL, Comm
 from roadict.gathering import first_of, total
 from roadict.keeper import Keeper
 from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine
-from roadict.road.engines.pick import Engine, make_engine
+from roadict.road.engines.pick import Engine, Run, make_engine
 from roadict.road.exact import find_exact_fit
 from roadict.road.fit import Fit, error_slack, finish, summary, to_user
 from roadict.road.history import History
@@ -196,15 +196,27 @@ def _run(
         )
         if outcome.stop_reason == "non-finite":
             return finish(plan, outcome, *start, settings.tol, settings.n_jobs)
-        atoms = first_of(plan.comm, run.dictionary())  # ranks on unlike machines may differ in the last bit
+        atoms, codes = agreed_atoms(run, plan.comm)
         if plan.wants_exact_fit and outcome.stop_reason == "converged":
-            fit = _exact_fit(plan, outcome, atoms, run.codes(), settings.n_jobs)
+            fit = _exact_fit(plan, outcome, atoms, codes, settings.n_jobs)
             if fit is not None:
                 return fit
         if outcome.stop_reason != "converged":
             break
         history = outcome.history
-    return finish(plan, outcome, atoms, run.codes(), settings.tol, settings.n_jobs)
+    return finish(plan, outcome, atoms, codes, settings.tol, settings.n_jobs)
+
+
+def agreed_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
+    """Return the atoms of rank 0, and this rank's codes for them.
+
+    Machines that are not alike may differ in the last bit of an atom, and in its sign.
+    """
+    own = run.dictionary()
+    atoms = first_of(comm, own)
+    codes = run.codes()
+    signs = np.where(np.sum(own * atoms, axis=1) < 0, -1, 1).astype(codes.dtype)
+    return atoms, codes * signs
 
 
 def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, n_jobs: int | None) -> Fit | None:

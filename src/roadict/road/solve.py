@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from roadict.distributed import SERIAL, Comm
 from roadict.gathering import largest_of_each
-from roadict.road.formulation import Measures, Triple
+from roadict.road.engines.pick import Run
+from roadict.road.formulation import Measures
 from roadict.road.history import COLUMNS, History
 from roadict.road.penalty import Annealing
 
@@ -19,21 +20,6 @@ StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
 
 ERROR_SLACK = 10
 """A run has converged only if its data error is at most this many tolerances above the bound."""
-
-
-class Run(Protocol):
-    """What the loop asks of a run in progress; every ``Engine`` has it."""
-
-    rhos: Triple
-
-    def step(self, following: float | None = None) -> Measures:
-        """Carry out one iteration."""
-
-    def dictionary(self) -> Array:
-        """Return the atoms, shape (n_components, n_features)."""
-
-    def codes(self) -> Array:
-        """Return the codes, shape (n_samples, n_components)."""
 
 
 @runtime_checkable
@@ -134,7 +120,7 @@ def solve(
     Parameters
     ----------
     engine : Run
-        A run at its start.
+        Fresh, or brought to where ``before`` ends.
     max_iter : int
     tol : float
         Bound on both relative residuals; 0: run all iterations.
@@ -154,47 +140,44 @@ def solve(
         The ranks. What one of them is told by a callback or a signal, all do.
     """
     columns: Columns = {name: [] if before is None else before[name].tolist() for name in COLUMNS}
-    done = len(columns["seconds"])
-    started = time.perf_counter() - (columns["seconds"][-1] if done else 0.0)
-    reason: StopReason = "max_iter"
-    (listening,) = largest_of_each(comm, int(bool(callbacks) or watch is not None))
-    unwatched = annealing is None and not listening
+    started = time.perf_counter() - (columns["seconds"][-1] if columns["seconds"] else 0.0)
+    (watched,) = largest_of_each(comm, int(bool(callbacks) or watch is not None))
     while (iteration := len(columns["rho"]) + 1) <= max_iter:
         rho = engine.rhos[0]
-        following = rho if annealing is None else annealing(iteration, rho, columns["primal"], columns["dual"])
-        if unwatched and isinstance(engine, Bursting):
+        if isinstance(engine, Bursting) and annealing is None and not watched:
             several = engine.steps(min(engine.burst, max_iter + 1 - iteration))
         else:
+            following = rho if annealing is None else annealing(iteration, rho, columns["primal"], columns["dual"])
             several = [engine.step(None if following == rho else following)]
         for measures in several:
-            row = vars(measures) | {
-                "objective": measures.objective * unit,
-                "rho": rho / unit,
-                "seconds": time.perf_counter() - started,
-            }
-            for name in COLUMNS:
-                columns[name].append(row[name])
+            row = _record(columns, measures, rho, unit, time.perf_counter() - started)
             if not measures.finite:
                 return Outcome(History(columns), "non-finite")
         answers = [call(Snapshot(engine, unit, iteration, max_iter, row)) for call in callbacks]
-        ended, due, stop = _votes(answers, watch)
-        if listening:
-            ended, due, stop = largest_of_each(comm, ended, due, stop)
-        if ended:
-            reason = "callback"
-            break
-        if tol > 0 and has_converged(measures, tol, error_bound):
-            reason = "converged"
-            break
+        converged = tol > 0 and has_converged(measures, tol, error_bound)
+        ended, settled, due, stop = largest_of_each(comm, *_votes(answers, converged, watch))
+        if ended or settled:
+            return Outcome(History(columns), "callback" if ended else "converged")
         if watch is not None and (due or stop):
             watch.keep(columns, stop)
-    return Outcome(History(columns), reason)
+    return Outcome(History(columns), "max_iter")
 
 
-def _votes(answers: list[Any], watch: Watch | None) -> tuple[int, int, int]:
-    """Whether a callback ends the run, whether it is to be kept, and the number of a signal that ends it, or 0."""
+def _record(columns: Columns, measures: Measures, rho: float, unit: float, seconds: float) -> dict[str, float]:
+    """Append an iteration to the history, in the user's units, and return it."""
+    row = vars(measures) | {"objective": measures.objective * unit, "rho": rho / unit, "seconds": seconds}
+    for name in COLUMNS:
+        columns[name].append(row[name])
+    return row
+
+
+def _votes(answers: list[Any], converged: bool, watch: Watch | None) -> tuple[int, int, int, int]:
+    """Whether a callback ends the run, whether it has converged, is to be kept, and the signal that ends it, or 0.
+
+    What one rank finds is done by all: unlike machines may round a residual to either side of the tolerance.
+    """
     ended = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
-    return int(ended), *((0, 0) if watch is None else watch.wants())
+    return int(ended), int(converged), *((0, 0) if watch is None else watch.wants())
 
 
 def has_converged(measures: Measures, tol: float, error_bound: float | None) -> bool:

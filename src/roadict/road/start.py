@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.distributed import SERIAL, Comm
-from roadict.gathering import counts, gathered, picked
+from roadict.gathering import first_of, gathered, offset, picked
 from roadict.linalg import unit_rows
 
 Array = NDArray[np.floating]
@@ -53,7 +53,7 @@ def starting_point(
             fitted = ridge_regression(codes, data, comm)
             used = np.linalg.norm(fitted, axis=1) > 0
             dictionary[used] = fitted[used]
-    dictionary, lengths = unit_rows(dictionary)
+    dictionary, lengths = unit_rows(first_of(comm, dictionary))  # machines that are not alike round differently
     codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
     return dictionary.astype(data.dtype), codes.astype(data.dtype)
 
@@ -63,7 +63,7 @@ def draw_samples(data: Array, n_components: int, rng: np.random.Generator, comm:
 
     Two equal atoms would stay equal for the whole run.
     """
-    first = sum(counts(comm, len(data))[: comm.rank])
+    first = offset(comm, len(data))
     order = rng.permutation(np.flatnonzero(gathered(comm, np.any(data != 0, axis=1))))
     atoms = np.empty((n_components, data.shape[1]))
     count = 0

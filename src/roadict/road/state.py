@@ -1,7 +1,7 @@
 """The arrays of a run in progress, as a checkpoint keeps them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -20,3 +20,17 @@ class RunState:
 
     local: dict[str, NDArray[Any]]
     shared: dict[str, NDArray[Any]]
+
+
+class Restorable(Protocol):
+    """A run whose arrays can be kept."""
+
+    def state(self) -> RunState:
+        """Return the arrays of the run between two iterations; they may be views, to be used before the next step."""
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Continue from a state of a run of this kind, problem and dtype, to the bit.
+
+        Its local arrays belong to the samples from ``start`` on: parts that several ranks have written are restored
+        one after the other. A rank without samples is given a state with empty local arrays.
+        """

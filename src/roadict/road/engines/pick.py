@@ -1,4 +1,4 @@
-"""What an engine is, and engines by name."""
+"""What runs and engines are, and engines by name."""
 
 from importlib.util import find_spec
 from typing import Protocol
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.distributed import Comm
 from roadict.road.formulation import Measures, Problem, Triple
-from roadict.road.state import RunState
+from roadict.road.state import Restorable
 
 Array = NDArray[np.floating]
 
@@ -19,15 +19,9 @@ WIDE = 2
 """Features per sample beyond which "auto" takes the reference engine."""
 
 
-class Engine(Protocol):
-    """A run in progress: the arrays, and how to carry out an iteration on them.
+class Run(Protocol):
+    """What the loop asks of a run in progress."""
 
-    With several ranks every one has an engine, for its own samples (which may be none). ``step`` sums over ranks what
-    is summed over samples, the Gram matrices and the norms, and nothing else: atoms, measures and ρ are then the same
-    on all of them.
-    """
-
-    problem: Problem
     rhos: Triple
 
     def step(self, following: float | None = None) -> Measures:
@@ -37,17 +31,18 @@ class Engine(Protocol):
         """Return the atoms, shape (n_components, n_features)."""
 
     def codes(self) -> Array:
-        """Return the codes of the sparse blocks, shape (n_samples, n_components), of this rank's samples."""
+        """Return the codes, shape (n_samples, n_components), of this rank's samples."""
 
-    def state(self) -> RunState:
-        """Return the arrays of the run between two iterations; they may be views, to be used before the next step."""
 
-    def restore(self, state: RunState, start: int = 0) -> None:
-        """Continue from a state of an engine of this kind, problem and dtype, to the bit.
+class Engine(Run, Restorable, Protocol):
+    """A run of ROAD: the arrays, and how to carry out an iteration on them.
 
-        Its local arrays belong to the samples from ``start`` on: parts that several ranks have written are restored
-        one after the other. A rank without samples is given a state with empty local arrays.
-        """
+    With several ranks every one has an engine, for its own samples (which may be none). ``step`` sums over ranks what
+    is summed over samples, the Gram matrices and the norms, and nothing else: atoms, measures and ρ are then the same
+    on all of them (atoms of unlike machines up to rounding).
+    """
+
+    problem: Problem
 
     def close(self) -> None:
         """Release threads and the like; the results stay readable."""
