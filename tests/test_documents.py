@@ -13,7 +13,6 @@ import pytest
 from skimage.data import camera
 from skimage.io import imsave
 
-from roadict import cli
 from roadict.synthetic import planted
 
 ROOT = Path(__file__).parents[1]
@@ -70,14 +69,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def roadict(words, monkeypatch):
-    """Exit code of a command in this process."""
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code or 0
-
-
 @pytest.mark.parametrize(
     "page", [page for page in DOCS if any(block[0] == "python" for block in blocks(page))], ids=name
 )
@@ -91,7 +82,7 @@ def test_python_blocks_run(page, folder):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page, run=True)], ids=name)
 @pytest.mark.filterwarnings("ignore:ROAD has not converged")
-def test_commands_run(page, folder, monkeypatch, capsys):
+def test_commands_run(page, folder, roadict):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for words in commands(page, run=True):
         if words[0] == "roadict":
@@ -99,7 +90,8 @@ def test_commands_run(page, folder, monkeypatch, capsys):
                 words[2:] = ["--help"]  # it would wait for visitors
             if words[1] == "learn":
                 words += ["--max-iter", "30"]  # what is written is of interest here, not how well
-            assert roadict(words, monkeypatch) == 0, (words, capsys.readouterr().err)
+            result = roadict(*words[1:])
+            assert result.code == 0, (words, result.err)
             if "-o" in words:
                 assert (folder / words[words.index("-o") + 1]).exists()
         elif words[0] == "make":
@@ -109,15 +101,16 @@ def test_commands_run(page, folder, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page, run=False)], ids=name)
-def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch, capsys):
+def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch, roadict):
     """They are refused for their missing files only."""
     monkeypatch.chdir(tmp_path)
     for words in commands(page, run=False):
         if words[0] != "roadict" and "-m" in words:  # torchrun -m roadict ...
             words = [word for word in words[words.index("-m") + 1 :] if word != "&"]
         if words[0] == "roadict" and "studio" not in words:
-            assert roadict(words, monkeypatch) == 2
-            assert re.search("No such file|does not exist", capsys.readouterr().err)
+            result = roadict(*words[1:])
+            assert result.code == 2
+            assert re.search("No such file|does not exist", result.err)
 
 
 def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from roadict import cli
 from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
 from roadict.studio.commands import TASKS, Command, learn_command, picture_command
 from roadict.studio.server import serve
@@ -28,13 +27,10 @@ GUARD = 60
         learn_command("d.npy", method="ksvd", sparsity=2),
     ],
 )
-def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, capsys):
+def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, roadict):
     """They are refused for the missing file, and for nothing else."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["roadict", *command.arguments])
-    with pytest.raises(SystemExit):
-        cli.main()
-    assert "No such file" in capsys.readouterr().err
+    assert "No such file" in roadict(*command.arguments).err
 
 
 def test_options_reach_the_command():
