@@ -19,7 +19,7 @@ from roadict.studio.samples import picture_samples
 DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
 _TASKS = [("Upscale", "upscale"), ("Denoise", "denoise"), ("Inpaint", "inpaint")]
 _HINTS = {
-    "upscale": "Adds detail learned from other pictures. The first time trains a model, in a minute, and keeps it.",
+    "upscale": "Adds detail learned from other pictures. The first time trains a model, and keeps it.",
     "denoise": "Takes grain off, by atoms learned from the picture itself.",
     "inpaint": "Fills scratches and holes, by atoms learned from the rest of the picture.",
 }
