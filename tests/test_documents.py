@@ -191,7 +191,7 @@ IN_WORDS = re.compile(
 )
 NOT_MEASURED = {
     "README.md": {"10 %": "a setting, epsilon=0.1"},
-    "CONTRIBUTING.md": {"50 iterations": "a setting", "an hour": "a manner of speaking", "few seconds": "a rule for examples"},
+    "CONTRIBUTING.md": {"50 iterations": "a setting", "an hour": "a manner of speaking", "few seconds": "a rule"},
     "docs/distributed.md": {"10 minutes": "a default", "30 seconds": "torchrun's own"},
     "docs/gpu.md": {"141 GB": "what an H200 is sold with"},
     "docs/studio.md": {"32 MB": "a bound"},
