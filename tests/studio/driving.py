@@ -85,7 +85,8 @@ class Page:
         self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
 
     def choose(self, group, label):
-        next(item for item in self.browser.find(f"#{group} label") if item.text.strip() == label).click()
+        named = lambda: [item for item in self.browser.find(f"#{group} label") if item.text.strip() == label]  # noqa: E731
+        until(named, label)[0].click()
 
     def panel(self, tab="pictures"):
         return self.one(f"#{tab}-panel .rd-panel")

@@ -98,7 +98,6 @@ def test_a_mask_from_a_file_says_what_is_filled(page, tiny, tmp_path):
     Image.fromarray(pixels).save(tmp_path / "masks" / "tiny.png")
     page.upload(tiny)
     page.choose("pictures-task", "Inpaint")
-    until(lambda: page.browser.find("#pictures-source label"), "the kinds of masks")
     page.choose("pictures-source", "Mask file")
     page.one("#pictures-run").click()
     assert "There is no mask file" in page.wait_for("That did not work")
