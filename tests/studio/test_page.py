@@ -98,6 +98,8 @@ def test_a_mask_from_a_file_says_what_is_filled(page, tiny, tmp_path):
     Image.fromarray(pixels).save(tmp_path / "masks" / "tiny.png")
     page.upload(tiny)
     page.choose("pictures-task", "Inpaint")
+    # Gradio's canvas complains on the console where it is taken away before it is ready.
+    until(lambda: page.one("#pictures-editor canvas").size["height"] > 100, "the canvas")
     page.choose("pictures-source", "Mask file")
     page.one("#pictures-run").click()
     assert "There is no mask file" in page.wait_for("That did not work")
