@@ -17,7 +17,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
+PACKAGE = ROOT / "src" / "roadict"
 WANTED_IN_WHEEL = ("roadict/py.typed", "roadict/__main__.py", "roadict/cli.py", "dist-info/licenses/LICENSE")
+# Templates, styles and scripts that the code reads.
+WANTED_IN_WHEEL += tuple(
+    f"roadict/{path.relative_to(PACKAGE).as_posix()}"
+    for path in PACKAGE.rglob("*")
+    if path.is_file() and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")
+)
 WANTED_IN_SDIST = ("src/roadict/py.typed", "tests/conftest.py", "docs/conf.py", "examples/README.rst", "CHANGELOG.md")
 
 SMOKE = """
@@ -40,9 +47,15 @@ codes = SparseCoder(load("model.npz").components_, n_nonzero_coefs=2).transform(
 assert (codes != 0).sum(axis=1).max() <= 2
 assert denoise(np.full((16, 16), 0.5), 0.1).shape == (16, 16)
 np.save("data.npy", truth.data)
-if importlib.util.find_spec("gradio") and importlib.util.find_spec("roadict.studio"):
-    import roadict.studio
-    print("studio imported")
+import roadict.studio.server
+if importlib.util.find_spec("gradio"):
+    import tempfile
+    from roadict.studio.jobs import Bench
+    from roadict.studio.page.layout import CSS_FILE, build
+    with tempfile.TemporaryDirectory() as folder:
+        build(Bench(), pathlib.Path(folder))
+    assert CSS_FILE.exists()
+    print("studio built")
 print("library", roadict.__version__, "on Python", sys.version.split()[0])
 """
 
@@ -86,7 +99,7 @@ def try_out(wheel, python, extras):
         clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
         settings = {"cwd": work, "env": clean | {"NUMBA_CACHE_DIR": str(work / "kernels")}}
         wanted = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
-        run(binaries / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", wanted, **settings)
+        run(binaries / "python", "-m", "pip", "install", "-qq", "--disable-pip-version-check", wanted, **settings)
         run(binaries / "python", "-m", "pip", "check", **settings)
         (work / "smoke.py").write_text(SMOKE, encoding="utf-8")
         run(binaries / "python", "smoke.py", **settings)
@@ -95,7 +108,11 @@ def try_out(wheel, python, extras):
         run(program, "learn", "data.npy", "-k", "12", "-o", "learned.npz", "--seed", "0", **settings)
         run(program, "encode", "learned.npz", "data.npy", "-o", "codes.npz", **settings)
         run(program, "show", "learned.npz", "-o", "atoms.png", **settings)
-        assert {"learned.npz", "codes.npz", "atoms.png"} <= {path.name for path in work.iterdir()}
+        run(program, "demo", "--quiet", **settings)  # reads a template
+        if not extras:
+            refused = subprocess.run([str(program), "studio"], capture_output=True, text=True, check=False, **settings)
+            assert (refused.returncode, "pip install 'roadict[studio]'" in refused.stderr) == (2, True), refused
+        assert {"learned.npz", "codes.npz", "atoms.png", "roadict-demo"} <= {path.name for path in work.iterdir()}
 
 
 def main():

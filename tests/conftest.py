@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import browser
+import program
 from roadict.distributed import SERIAL
 from roadict.estimators import road as road_estimator
 from roadict.road.formulation import Problem, constrained, inexact, lasso
@@ -21,7 +22,7 @@ SLOW = (
     "test_page",
     "test_runner",
     "test_examples",
-    "test_cli",
+    "test_process",
     "test_cuda",
     "test_checkpoints",
     "test_site",
@@ -31,6 +32,16 @@ SLOW = (
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
+
+
+@pytest.fixture
+def roadict(monkeypatch, capsys):
+    """Run the program inside this process, which spares the start: ``roadict("learn", ...)`` gives a Result."""
+
+    def run(*arguments):
+        return program.run_here(arguments, monkeypatch, capsys)
+
+    return run
 
 
 @pytest.fixture

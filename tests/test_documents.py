@@ -6,6 +6,8 @@ A block that cannot run here has a comment before it, ``<!-- not run: why -->``.
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,6 @@ import pytest
 from skimage.data import camera
 from skimage.io import imsave
 
-from roadict import cli
 from roadict.synthetic import planted
 
 ROOT = Path(__file__).parents[1]
@@ -70,14 +71,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def roadict(words, monkeypatch):
-    """Exit code of a command in this process."""
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code or 0
-
-
 @pytest.mark.parametrize(
     "page", [page for page in DOCS if any(block[0] == "python" for block in blocks(page))], ids=name
 )
@@ -91,7 +84,7 @@ def test_python_blocks_run(page, folder):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page, run=True)], ids=name)
 @pytest.mark.filterwarnings("ignore:ROAD has not converged")
-def test_commands_run(page, folder, monkeypatch, capsys):
+def test_commands_run(page, folder, roadict):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for words in commands(page, run=True):
         if words[0] == "roadict":
@@ -99,7 +92,8 @@ def test_commands_run(page, folder, monkeypatch, capsys):
                 words[2:] = ["--help"]  # it would wait for visitors
             if words[1] == "learn":
                 words += ["--max-iter", "30"]  # what is written is of interest here, not how well
-            assert roadict(words, monkeypatch) == 0, (words, capsys.readouterr().err)
+            result = roadict(*words[1:])
+            assert result.code == 0, (words, result.err)
             if "-o" in words:
                 assert (folder / words[words.index("-o") + 1]).exists()
         elif words[0] == "make":
@@ -109,15 +103,16 @@ def test_commands_run(page, folder, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page, run=False)], ids=name)
-def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch, capsys):
+def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch, roadict):
     """They are refused for their missing files only."""
     monkeypatch.chdir(tmp_path)
     for words in commands(page, run=False):
         if words[0] != "roadict" and "-m" in words:  # torchrun -m roadict ...
             words = [word for word in words[words.index("-m") + 1 :] if word != "&"]
         if words[0] == "roadict" and "studio" not in words:
-            assert roadict(words, monkeypatch) == 2
-            assert re.search("No such file|does not exist", capsys.readouterr().err)
+            result = roadict(*words[1:])
+            assert result.code == 2
+            assert re.search("No such file|does not exist", result.err)
 
 
 def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
@@ -184,6 +179,86 @@ def test_figures_of_the_readme_are_measured():
         found = numbers(section(title))
         for written in numbers(figure):
             assert is_measured(written, found), f"{written} ({figure}) is not in the section {title!r} of RESULTS.md"
+
+
+SOURCES = ("benchmarks/RESULTS.md", "docs/results/README.md")
+"""What commands have written: python benchmarks/..., and python benchmarks/paper.py from the rows of reproduce."""
+WITH_UNIT = r"ms|µs|s|seconds?|min|minutes?|hours?|[kMGT]i?B(?:/s)?"
+OTHER_MEASURE = r"dB|times|%|trials|iterations"
+MEASURE = re.compile(rf"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?)\s?(?:({WITH_UNIT}|{OTHER_MEASURE})(?![\w-]))")
+IN_WORDS = re.compile(
+    r"\b(?:(?:half an?|one|two|three|five|ten|some|few) (?:second|minute|hour)s?|an? (?:minute|hour))\b"
+)
+NOT_MEASURED = {
+    "README.md": {"10 %": "a setting, epsilon=0.1"},
+    "CONTRIBUTING.md": {"50 iterations": "a setting", "an hour": "a manner of speaking", "few seconds": "a rule"},
+    "docs/distributed.md": {"10 minutes": "a default", "30 seconds": "torchrun's own"},
+    "docs/gpu.md": {"141 GB": "what an H200 is sold with"},
+    "docs/studio.md": {"32 MB": "a bound"},
+}
+
+
+def prose(page):
+    """Text of a page without code, and without what is compared row by row: above, and in tests/experiments."""
+    text = re.sub(r"<!-- results: .*?<!-- /results -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"^## Measured\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`|<!--.*?-->", "", text)
+
+
+def unsupported(text, sources, exceptions=()):
+    """Measures of a text that no source has: times and sizes in their unit, other numbers as they are."""
+    found = MEASURE.findall(sources)
+    wrong = [match[0] for match in IN_WORDS.finditer(text) if match[0] not in exceptions]
+    for match in MEASURE.finditer(text):
+        written, unit = match.groups()
+        if re.fullmatch(WITH_UNIT, unit):
+            known = [number.replace(",", "") for number, other in found if other == unit]
+        else:
+            known = numbers(sources)
+        told = f"{written} {unit}"
+        if told not in exceptions and not is_measured(written.replace(",", ""), known):
+            wrong.append(told)
+    return wrong
+
+
+MADE_FROM = ("docs/results/", "docs/decisions/", "docs/scale.md")  # see the tests below and in tests/experiments
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not name(page).startswith(MADE_FROM)], ids=name)
+def test_what_is_measured_was_written_by_a_command(page):
+    sources = "\n".join((ROOT / source).read_text(encoding="utf-8") for source in SOURCES)
+    exceptions = NOT_MEASURED.get(name(page), {})
+    assert unsupported(prose(page), sources, exceptions) == []
+    assert all(told in " ".join(prose(page).split()) for told in exceptions), "an exception that is not needed any more"
+
+
+def test_the_first_command_for_pictures_tells_a_time_that_was_measured():
+    told = re.search(r"trains a model \((\d+) s\)", (ROOT / "README.md").read_text(encoding="utf-8"))[1]
+    assert told in re.findall(r"(\d+) s \|", section("Set5"))
+
+
+def test_the_estimate_of_scale_is_that_of_its_command():
+    program = [sys.executable, str(ROOT / "benchmarks" / "scale.py")]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=120)
+    table = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert len(table) > 9
+    assert "\n".join(table) in page
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("It takes 1.6 ms, 2.1 times the floor.", []),
+        ("It takes 1.6 s.", ["1.6 s"]),
+        ("It takes 1.7 ms, 2.3 times the floor.", ["1.7 ms", "2.3 times"]),
+        ("It takes half a minute.", ["half a minute"]),
+        ("Ten in 12 s, 27 % of it.", []),
+    ],
+)
+def test_measures_are_found_in_what_was_written(text, wrong):
+    assert unsupported(text, "| 1.608 ms | 2.09 | 11.63 s | 26.8% |") == wrong
 
 
 def test_the_memory_that_the_docs_tell_is_measured():

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from roadict.pictures import SuperResolution
 
 Picture = NDArray[Any]
-SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 APPROACH, METHOD = "anchored", "road"
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha is kept.")]
@@ -159,6 +158,8 @@ def inpaint(
 
 def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:
     """Refuse, before any work, what cannot be written or would replace an input."""
+    from roadict.pictures.files import SUFFIXES
+
     read = tuple(path for path in (*inputs, compare) if path is not None)
     check_output(output, SUFFIXES, inputs=read)
     if compare is not None:
@@ -192,6 +193,8 @@ def _training_picture(path: Path, model: "SuperResolution") -> Picture:
 
 
 def _pictures_in(folder: Path) -> list[Path]:
+    from roadict.pictures.files import SUFFIXES
+
     if not folder.is_dir():
         raise ValueError(f"--train {folder} is no folder; name one that holds pictures")
     here = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roadict import cli
 from roadict.experiments import registry
 from roadict.experiments import rows as rows_module
 from roadict.experiments.cost import seconds
@@ -27,7 +26,7 @@ GUARD = 120
 
 
 @pytest.fixture
-def roadict(monkeypatch, capsys):
+def roadict(roadict, monkeypatch):
     """Run the program inside this process, with an experiment that is quick."""
     noisy = registry.EXPERIMENTS["noisy"]
     short = [dataclasses.replace(m, parameters=(("max_iter", 5),)) for m in noisy.methods[:1]]
@@ -36,17 +35,7 @@ def roadict(monkeypatch, capsys):
     quick = dataclasses.replace(noisy, panels=(panel,), methods=tuple(short))
     monkeypatch.setitem(registry.EXPERIMENTS, "noisy", quick)
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["roadict", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        return code, *capsys.readouterr()
-
-    return run
+    return roadict
 
 
 def test_rows_then_the_page_and_nothing_twice(roadict, tmp_path):

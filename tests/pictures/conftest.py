@@ -1,12 +1,9 @@
 import io
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-
-from roadict import cli
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -38,22 +35,11 @@ def bomb():
 
 
 @pytest.fixture
-def program(monkeypatch, capsys, tmp_path):
+def program(roadict, monkeypatch, tmp_path):
     """Run the program inside this process, in a folder of its own with a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["roadict", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        return code, *capsys.readouterr()
-
-    return run
+    return roadict
 
 
 def eight_bits(picture):

@@ -29,15 +29,16 @@ class Server:
     def __init__(self, folder):
         self.home, self.temporary, self.here = (folder / name for name in ("home", "tmp", "here"))
         for path in (self.home, self.temporary, self.here):
-            path.mkdir()
+            path.mkdir(exist_ok=True)
         places = {"HOME": self.home, "TMPDIR": self.temporary, "XDG_CACHE_HOME": self.home / "cache"}
         # Kernels stay compiled where they are; only what the studio writes should be new.
         caches = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""), "MPLCONFIGDIR": str(folder)}
         environment = os.environ | {name: str(path) for name, path in places.items()} | caches
+        self.environment = {name: value for name, value in environment.items() if value}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "roadict", "studio", "--no-browser"],
             cwd=self.here,
-            env={name: value for name, value in environment.items() if value},
+            env=self.environment,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -84,7 +85,8 @@ class Page:
         self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
 
     def choose(self, group, label):
-        next(item for item in self.browser.find(f"#{group} label") if item.text.strip() == label).click()
+        named = lambda: [item for item in self.browser.find(f"#{group} label") if item.text.strip() == label]  # noqa: E731
+        until(named, label)[0].click()
 
     def panel(self, tab="pictures"):
         return self.one(f"#{tab}-panel .rd-panel")

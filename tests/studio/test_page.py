@@ -1,6 +1,7 @@
 """The studio in a real browser: a real server, real files, real clicks."""
 
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,17 +11,21 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from PIL import Image
+from skimage.data import camera
 
+from roadict.pictures import SuperResolution
+from roadict.pictures.upscale import _key, bundled_pictures
 from roadict.synthetic import planted
 
 from .driving import GUARD, Page, Server, until
 
 
-def repeat(command, folder):
+def repeat(command, folder, environment=None):
     """Run the command that the page shows; returns the file that it writes."""
     words = shlex.split(command)
     assert words[0] == "roadict"
-    subprocess.run([sys.executable, "-m", "roadict", *words[1:], "-q"], cwd=folder, check=True, timeout=GUARD)
+    program = [sys.executable, "-m", "roadict", *words[1:], "-q"]
+    subprocess.run(program, cwd=folder, env=environment, check=True, timeout=GUARD)
     return folder / words[words.index("-o") + 1]
 
 
@@ -85,6 +90,58 @@ def test_a_mask_is_drawn_and_its_pixels_filled(page, tiny, tmp_path):
     assert picture == repeat(command_of(page), tmp_path).read_bytes()
 
 
+def test_a_mask_from_a_file_says_what_is_filled(page, tiny, tmp_path):
+    pixels = np.zeros((24, 24), np.uint8)
+    pixels[5:8, 10:20] = 255
+    # Of the same name as the picture: it must not take its place, and is handed out under the name in the command.
+    (tmp_path / "masks").mkdir()
+    Image.fromarray(pixels).save(tmp_path / "masks" / "tiny.png")
+    page.upload(tiny)
+    page.choose("pictures-task", "Inpaint")
+    # Gradio's canvas complains on the console where it is taken away before it is ready.
+    until(lambda: page.one("#pictures-editor canvas").size["height"] > 100, "the canvas")
+    page.choose("pictures-source", "Mask file")
+    page.one("#pictures-run").click()
+    assert "There is no mask file" in page.wait_for("That did not work")
+    page.upload(tmp_path / "masks" / "tiny.png", "pictures-mask")
+    page.one("#pictures-run").click()
+    until(lambda: "That did not work" not in page.panel().text, "the job")
+    assert "30 of 576 pixels are missing" in page.wait_for("Done")
+    assert len(until(lambda: page.browser.find("#pictures-slider img"), "the slider")) == 2
+    assert "--mask tiny-mask.png" in command_of(page)
+    picture = page.download("pictures-result", tmp_path).read_bytes()
+    mask = page.download("pictures-mask", tmp_path)
+    assert (mask.name, np.array_equal(np.asarray(Image.open(mask)), pixels)) == ("tiny-mask.png", True)
+    assert picture == repeat(command_of(page), tmp_path).read_bytes()
+
+
+@pytest.fixture
+def trained(server):
+    """A model for upscaling in the studio's cache, which took seconds to learn and says that it took its time."""
+    model = SuperResolution(3, max_iter=1, random_state=0).fit([camera()[:64, 160:224]])
+    model.max_iter = SuperResolution(3).max_iter
+    folder = server.home / "cache" / "roadict"
+    folder.mkdir(parents=True)
+    model.save(folder / f"upscale-x3-{_key(model, bundled_pictures())}.npz")
+    yield folder
+    shutil.rmtree(server.home / "cache")
+
+
+def test_a_picture_is_enlarged_as_on_the_command_line(page, server, trained, tiny, tmp_path):
+    page.upload(tiny)
+    page.one("#pictures-run").click()
+    said = page.wait_for("Done")
+    assert f"model from {trained}" in said
+    assert "picture of 72 x 72 pixels" in said
+    assert "Bicubic (left)" in page.one("#pictures-slider").text
+    sizes = "return [...document.querySelectorAll('#pictures-slider img')].map(image => image.naturalWidth)"
+    until(lambda: page.browser.run(sizes) == [72, 72], "the slider")
+    (tmp_path / "downloads").mkdir()
+    picture = page.download("pictures-result", tmp_path / "downloads")
+    assert picture.name == "tiny-enlarged.png"
+    assert picture.read_bytes() == repeat(command_of(page), tmp_path, server.environment).read_bytes()
+
+
 def test_signals_are_learned_as_on_the_command_line(page, tmp_path):
     path = tmp_path / "signals.csv"
     np.savetxt(path, planted(120, 8, 10, sparsity=2, random_state=0).data, delimiter=",")
@@ -112,6 +169,24 @@ def test_signals_are_learned_as_on_the_command_line(page, tmp_path):
         assert learned.keys() == expected.keys()
         for name in learned.keys() - {"history_seconds"}:
             np.testing.assert_array_equal(learned[name], expected[name])
+
+
+def test_missing_entries_are_told_and_allowed_by_a_tick(page, tmp_path):
+    path = tmp_path / "holes.csv"
+    rows = planted(60, 6, 8, sparsity=2, random_state=0).data.astype(str)
+    rows[::20, 1] = ""
+    path.write_text("\n".join(",".join(row) for row in rows))
+    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.upload(path, "signals")
+    until(lambda: "60 signals of 6 entries; 3 are missing" in page.one("#signals-summary").text, "the summary")
+    page.one("#signals-run").click()
+    sentence = "holes.csv lacks 3 of its entries; fill them, or tick “Empty cells and NaN are missing entries”"
+    assert sentence in page.wait_for("That did not work", "signals")
+    page.one("#signals-missing input").click()
+    page.one("#signals-run").click()
+    until(lambda: "That did not work" not in page.panel("signals").text, "the job")
+    page.wait_for("Done", "signals")
+    assert "--missing" in command_of(page, "signals")
 
 
 def test_a_second_page_waits_and_runs_after_a_cancel(page, server, tiny, large):
@@ -201,6 +276,21 @@ def test_nothing_is_left_of_a_studio_that_is_ended_in_the_middle_of_a_job(needs_
     assert server.files() == []
     chromium.driver.get("about:blank")
     chromium.complaints()  # of a page whose server has gone
+
+
+def test_the_next_start_clears_up_after_a_studio_that_was_killed(needs_gradio, tmp_path):
+    killed = Server(tmp_path)
+    assert killed.stop(signal.SIGKILL)[0] == -signal.SIGKILL
+    left = killed.files()
+    assert left
+    living = Server(tmp_path)
+    assert not [path for path in left if path.exists()]
+    held = living.files()
+    another = Server(tmp_path)
+    assert all(path.exists() for path in held)
+    for server in (another, living):
+        assert server.stop(signal.SIGINT)[0] == 130
+    assert living.files() == []
 
 
 def alive(number):

@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from base64 import b64decode
 from xml.etree import ElementTree
 
@@ -12,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from roadict import cli
 from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
 from roadict.studio.commands import TASKS, Command, learn_command, picture_command
+from roadict.studio.folder import own_folder
 from roadict.studio.server import serve
 
 GUARD = 60
@@ -28,13 +29,10 @@ GUARD = 60
         learn_command("d.npy", method="ksvd", sparsity=2),
     ],
 )
-def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, capsys):
+def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, roadict):
     """They are refused for the missing file, and for nothing else."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["roadict", *command.arguments])
-    with pytest.raises(SystemExit):
-        cli.main()
-    assert "No such file" in capsys.readouterr().err
+    assert "No such file" in roadict(*command.arguments).err
 
 
 def test_options_reach_the_command():
@@ -97,7 +95,7 @@ def test_a_mask_of_the_same_name_does_not_replace_the_picture(tmp_path):
     (tmp_path / "one" / "a.png").write_text("picture")
     (tmp_path / "two" / "a.png").write_text("mask")
     name = inputs.place(tmp_path / "one" / "a.png", tmp_path / "job")
-    other = inputs.place(tmp_path / "two" / "a.png", tmp_path / "job", taken=name)
+    other = inputs.place(tmp_path / "two" / "a.png", tmp_path / "job", taken=(name,))
     assert (tmp_path / "job" / name).read_text() == "picture"
     assert (tmp_path / "job" / other).read_text() == "mask"
 
@@ -177,6 +175,34 @@ def test_samples_can_be_read(make, tmp_path):
     assert len({sample.file for sample in made}) == len(made)
     for sample in made:
         (inputs.read_table if sample.task == "learn" else inputs.read_picture)(sample.file)
+
+
+def test_the_panel_tells_what_the_command_said_until_there_is_progress():
+    job = jobs.Job(Command((), "x"), None, "me")
+    job.state = "running"
+    assert "The first run on a machine compiles" in panels.progress(job, 0)
+    job.seen.take("training on 12 pictures, once")
+    assert "training on 12 pictures, once" in panels.progress(job, 0)
+
+
+def test_the_panel_tells_the_time_left_also_after_compiling():
+    job = jobs.Job(Command((), "x"), None, "me")
+    job.state = "running"
+    job.seen = jobs.Seen("training", "learning", "3.1/s  at most 9 s left  (compiled once, in 20 s)", 2, 30)
+    assert "learning · 2 of 30 · at most 9 s left · (compiled once, in 20 s)" in panels.progress(job, 0)
+    job.seen.done = 30
+    assert "learning · 30 of 30 · nearly there" in panels.progress(job, 0)
+
+
+def test_folders_of_studios_that_live_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "roadict-studio-of-somebody").mkdir()
+    with own_folder() as first:
+        with own_folder() as second:
+            assert first != second
+            assert first.is_dir()
+        assert not second.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["roadict-studio-of-somebody"]
 
 
 def test_without_gradio_the_extra_is_named():

@@ -19,7 +19,7 @@ from roadict.pictures import png16
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
-"""File names that can be written."""
+"""Endings of names that can be written, and that are looked for in a folder."""
 MAX_PIXELS = 178_956_970
 """Larger pictures are refused before they are unpacked (Pillow's own bound): a small file can hold gigabytes."""
 _FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}

@@ -133,8 +133,8 @@ def upscale(
 ) -> Picture:
     """Enlarge a picture by 2, 3 or 4.
 
-    Without a model, one is trained on pictures that come inside scikit-image, which takes some 20 seconds, and kept
-    in the user's cache directory for later.
+    Without a model, one is trained on pictures that come inside scikit-image, which takes some 20 seconds on two
+    cores, and kept in the user's cache directory for later.
 
     Parameters
     ----------

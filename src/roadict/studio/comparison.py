@@ -45,11 +45,10 @@ def opaque(image: Image.Image) -> Image.Image:
 
 
 def _mask(job: Job) -> ranges.Anything | None:
-    """The mask that the command was given."""
-    words = job.command.arguments
-    if "--mask" not in words:
+    """The mask that the command was given, as one plane."""
+    if job.mask is None:
         return None
-    picture = files.read_picture(job.folder / words[words.index("--mask") + 1])
+    picture = files.read_picture(job.mask)
     colour, _ = ranges.split(picture, ranges.white(picture))
     return colour if colour.ndim == 2 else colour.max(axis=2)
 

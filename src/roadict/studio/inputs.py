@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,10 @@ def whole(name: str, text: str, smallest: int = 1) -> int | None:
     return None if value is None else int(value)
 
 
-def place(source: str | os.PathLike[str], folder: Path, taken: str | None = None) -> str:
-    """Copy an upload to the folder of a job under its own name, but not that which is taken; return the name."""
+def place(source: str | os.PathLike[str], folder: Path, taken: Sequence[str] = ()) -> str:
+    """Copy an upload to the folder of a job under its own name, but not one that is taken; return the name."""
     name = Path(source).name
-    if name == taken:
+    if name in taken:
         name = f"{Path(source).stem}-mask{Path(source).suffix}"
     shutil.copyfile(source, folder / name)
     return name

@@ -95,6 +95,12 @@ class Job:
         return self.folder / self.command.output
 
     @property
+    def mask(self) -> Path | None:
+        """The mask that the command was given."""
+        words = self.command.arguments
+        return self.folder / words[words.index("--mask") + 1] if "--mask" in words else None
+
+    @property
     def problem(self) -> str:
         """Why it failed, in a sentence."""
         errors = [line.removeprefix(_ERROR) for line in self.seen.lines if line.startswith(_ERROR)]

@@ -34,8 +34,12 @@ def progress(job: Job, ahead: int) -> str:
         others = "One job is" if ahead < 2 else f"{ahead} jobs are"
         return _panel("waiting", "Waiting in the queue", [f"{others} ahead of this one, which starts by itself."])
     if not seen.verb:
-        return _panel("running", "Starting", ["The first run on a machine compiles, which takes a while."], _bar(0, 0))
-    steps = f"{seen.text} · {seen.done} of {seen.total} · {seen.left.split('  ')[-1]}"
+        said = job.said or ["The first run on a machine compiles, which takes a while."]
+        return _panel("running", "Starting", said, _bar(0, 0))
+    # Of rate, time left, and how long compiling took, if it did, the rate tells people little.
+    told = [part for part in seen.left.split("  ") if not part.endswith("/s")]
+    left = " · ".join(told) if seen.done < seen.total else "nearly there"
+    steps = f"{seen.text} · {seen.done} of {seen.total} · {left}"
     return _panel("running", seen.verb.capitalize(), [steps], _bar(seen.done, seen.total) + _drawings(seen))
 
 

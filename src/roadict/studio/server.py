@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from roadict.console import WorkStoppedError
+from roadict.studio.folder import own_folder
 
 FIRST_PORT = 7860
 _PORTS = 100
@@ -34,8 +34,7 @@ def serve(host: str, port: int | None, *, open_browser: bool, told: Callable[[st
     """
     _need_gradio()
     chosen = _free_port(host, port)
-    with _stopped_by_signals(), tempfile.TemporaryDirectory(prefix="roadict-studio-") as name:
-        folder = Path(name)
+    with _stopped_by_signals(), own_folder() as folder:
         _settle(folder / "gradio", host)
         # Gradio reads its settings from the environment as it is imported.
         from roadict.studio.jobs import Bench

@@ -12,55 +12,30 @@ from roadict.pictures.files import write_picture
 from roadict.studio import comparison, inputs, panels
 from roadict.studio.commands import Command, picture_command
 from roadict.studio.drawings import data_uri
-from roadict.studio.jobs import Bench, Job
-from roadict.studio.page.running import Runner, Update
+from roadict.studio.jobs import Job
+from roadict.studio.page.tab import Tab, Update
 from roadict.studio.samples import picture_samples
 
 DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
 _TASKS = [("Upscale", "upscale"), ("Denoise", "denoise"), ("Inpaint", "inpaint")]
 _HINTS = {
-    "upscale": "Adds detail learned from other pictures. The first time trains a model, in a minute, and keeps it.",
+    "upscale": "Adds detail learned from other pictures. The first time trains a model, and keeps it.",
     "denoise": "Takes grain off, by atoms learned from the picture itself.",
     "inpaint": "Fills scratches and holes, by atoms learned from the rest of the picture.",
 }
 _BEFORE = {"upscale": "Bicubic", "denoise": "Before", "inpaint": "Before"}
 
 
-class PicturesTab:
-    """Components and what they do.
+class PicturesTab(Tab):
+    """Components and what they do."""
 
-    Parameters
-    ----------
-    bench : Bench
-    jobs, samples : Path
-        Folders.
-    """
+    name = "pictures"
+    run_label = "Run"
+    download_label = "Download picture"
+    invitation = "Drop a picture, or click a sample, choose what to do and run it."
 
-    def __init__(self, bench: Bench, jobs: Path, samples: Path) -> None:
+    def _add_inputs(self, samples: Path) -> None:
         self._samples = picture_samples(samples)
-        self._runner = Runner(bench, jobs, "pictures")
-        with gr.Row(elem_classes="rd-columns"):
-            with gr.Column(scale=5, min_width=320):
-                self._add_inputs()
-                self._add_options()
-                self._runner.add_buttons("Run")
-            with gr.Column(scale=7, min_width=320):
-                self._runner.add_panel("Drop a picture, or click a sample, choose what to do and run it.")
-                self.slider = gr.ImageSlider(
-                    visible=False,
-                    interactive=False,
-                    buttons=["fullscreen"],
-                    max_height=640,
-                    elem_id="pictures-slider",
-                )
-                self._runner.add_downloads("Download picture")
-        self._connect()
-
-    def leave(self, request: gr.Request) -> None:
-        """End the jobs of a page that was closed."""
-        self._runner.leave(request)
-
-    def _add_inputs(self) -> None:
         self.picture = gr.File(label="Picture", height=132, elem_id="pictures-file")
         self.preview = gr.HTML(
             apply_default_css=False, elem_classes="rd-html", elem_id="pictures-preview", visible=False
@@ -80,6 +55,7 @@ class PicturesTab:
             format="png",
             elem_id="pictures-samples",
         )
+        self._add_options()
 
     def _add_options(self) -> None:
         self.task = gr.Radio(
@@ -107,10 +83,15 @@ class PicturesTab:
             elem_id="pictures-editor",
         )
         self.mask_file = gr.File(
-            label="Mask: a picture of the same size, not black where a pixel is missing", height=110, visible=False
+            label="Mask, black where a pixel is there", height=110, visible=False, elem_id="pictures-mask-file"
         )
         with gr.Accordion("More options", open=False):
             self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same picture.")
+
+    def _add_results(self) -> None:
+        self.slider = gr.ImageSlider(
+            visible=False, interactive=False, buttons=["fullscreen"], max_height=640, elem_id="pictures-slider"
+        )
 
     def _connect(self) -> None:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
@@ -124,10 +105,10 @@ class PicturesTab:
             **quiet,
         )
         self.gallery.select(self._take_sample, None, [self.picture, self.task, self.source], **quiet)
-        self._runner.start.click(
+        self.start.click(
             self._run,
             [self.picture, self.task, self.scale, self.sigma, self.source, self.editor, self.mask_file, self.seed],
-            list(self._runner.outputs | {self.slider}),
+            list(self.outputs | {self.slider}),
             concurrency_limit=None,
             **quiet,
         )
@@ -187,7 +168,7 @@ class PicturesTab:
                 if mask_file is None:
                     raise ValueError("There is no mask file; drop one, or draw the mask")
                 inputs.read_picture(mask_file)
-                mask = inputs.place(mask_file, folder, taken=name)
+                mask = inputs.place(mask_file, folder, taken=(name, picture_command(task, name).output))
             return picture_command(
                 task,
                 name,
@@ -198,18 +179,18 @@ class PicturesTab:
             )
 
         def finish(job: Job) -> Update:
-            mask = job.folder / f"{Path(path or '').stem}-mask.png"
+            mask = job.mask
             before, after = comparison.before_and_after(Path(path or ""), job, task)
             return {
-                self._runner.panel: panels.done(job),
-                self._runner.mask: gr.update(visible=mask.exists(), value=str(mask) if mask.exists() else None),
+                self.panel: panels.done(job),
+                self.mask: gr.update(visible=mask is not None, value=None if mask is None else str(mask)),
                 self.slider: gr.update(
                     visible=True, value=(before, after), label=f"{_BEFORE[task]} (left) and after (right)"
                 ),
             }
 
         yield {self.slider: gr.update(visible=False, value=None)}
-        yield from self._runner.run(request, prepare, finish)
+        yield from self._run_job(request, prepare, finish)
 
 
 def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:

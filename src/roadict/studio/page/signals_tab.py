@@ -11,39 +11,24 @@ import numpy as np
 from roadict.estimators import load
 from roadict.studio import drawings, inputs, panels
 from roadict.studio.commands import Command, learn_command
-from roadict.studio.jobs import Bench, Job
-from roadict.studio.page.running import Runner, Update
+from roadict.studio.jobs import Job
+from roadict.studio.page.tab import Tab, Update
 from roadict.studio.samples import signal_samples
 from roadict.updates.pick import UPDATES
 
+_MISSING = "Empty cells and NaN are missing entries"
 
-class SignalsTab:
-    """Components and what they do.
 
-    Parameters
-    ----------
-    bench : Bench
-    jobs, samples : Path
-        Folders.
-    """
+class SignalsTab(Tab):
+    """Components and what they do."""
 
-    def __init__(self, bench: Bench, jobs: Path, samples: Path) -> None:
+    name = "signals"
+    run_label = "Learn"
+    download_label = "Download model"
+    invitation = "Drop a matrix, or click a sample, and learn its atoms."
+
+    def _add_inputs(self, samples: Path) -> None:
         self._samples = signal_samples(samples)
-        self._runner = Runner(bench, jobs, "signals")
-        with gr.Row(elem_classes="rd-columns"):
-            with gr.Column(scale=5, min_width=320):
-                self._add_inputs()
-                self._runner.add_buttons("Learn")
-            with gr.Column(scale=7, min_width=320):
-                self._runner.add_panel("Drop a matrix, or click a sample, and learn its atoms.")
-                self._runner.add_downloads("Download model")
-        self._connect()
-
-    def leave(self, request: gr.Request) -> None:
-        """End the jobs of a page that was closed."""
-        self._runner.leave(request)
-
-    def _add_inputs(self) -> None:
         self.data = gr.File(label="Signals, one per row: .npy or .csv", height=132, elem_id="signals-file")
         self.summary = gr.HTML(apply_default_css=False, elem_classes="rd-html", elem_id="signals-summary")
         gr.HTML('<p class="rd-label">Or try a sample</p>', apply_default_css=False, elem_classes="rd-html")
@@ -54,7 +39,7 @@ class SignalsTab:
                 "auto", label="Atoms", info="Auto: twice the entries.", min_width=140, elem_id="signals-components"
             )
             self.epsilon = gr.Textbox("auto", label="Error allowed", info="0.1 for 10 % noise.", min_width=140)
-        self.missing = gr.Checkbox(label="Empty cells and NaN are missing entries", value=False)
+        self.missing = gr.Checkbox(label=_MISSING, value=False, elem_id="signals-missing")
         with gr.Accordion("More options", open=False):
             self.method = gr.Dropdown(["road", *UPDATES], value="road", label="Method")
             self.sparsity = gr.Textbox(
@@ -72,10 +57,10 @@ class SignalsTab:
                 "auto" if sample.epsilon is None else str(sample.epsilon),
             )
             button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **quiet)
-        self._runner.start.click(
+        self.start.click(
             self._run,
             [self.data, self.n_components, self.epsilon, self.missing, self.method, self.sparsity, self.seed],
-            list(self._runner.outputs),
+            list(self.outputs),
             concurrency_limit=None,
             **quiet,
         )
@@ -89,9 +74,7 @@ class SignalsTab:
         except ValueError as error:
             return panels.problem(str(error))
         empty = int(np.isnan(data).sum())
-        text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (
-            f", {empty:,} of them missing" if empty else ""
-        )
+        text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (f"; {empty:,} are missing" if empty else "")
         return f'<p class="rd-summary">{html.escape(text)}</p>'
 
     def _run(
@@ -109,7 +92,11 @@ class SignalsTab:
             if path is None:
                 raise ValueError("There are no signals; drop a .npy or .csv file, or click a sample")
             atoms = inputs.whole("Atoms", n_components)
-            inputs.check_state(inputs.read_table(path).shape, atoms)
+            data = inputs.read_table(path)
+            inputs.check_state(data.shape, atoms)
+            empty = int(np.isnan(data).sum())
+            if empty and not missing:
+                raise ValueError(f"{Path(path).name} lacks {empty:,} of its entries; fill them, or tick “{_MISSING}”")
             return learn_command(
                 inputs.place(path, folder),
                 n_components=atoms,
@@ -120,7 +107,7 @@ class SignalsTab:
                 seed=inputs.whole("Seed", seed, 0) or 0,
             )
 
-        yield from self._runner.run(request, prepare, self._finish)
+        yield from self._run_job(request, prepare, self._finish)
 
     def _finish(self, job: Job) -> Update:
         model = load(job.result)
@@ -134,4 +121,4 @@ class SignalsTab:
                 {name: history[name] for name in ("primal", "dual", "error")}
             ),
         }
-        return {self._runner.panel: panels.done(job, figures)}
+        return {self.panel: panels.done(job, figures)}

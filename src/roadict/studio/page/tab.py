@@ -1,9 +1,10 @@
-"""What both tabs share: run a job and tell the page, cancel it, hand over its files."""
+"""What both tabs share: their layout, and running a job: tell the page, cancel it, hand over its files."""
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gradio as gr
 
@@ -16,51 +17,75 @@ PAUSE = 0.3
 """Seconds between two looks at a job."""
 
 
-class Runner:
-    """The buttons and the panel of a tab, and the downloads below.
+class Tab(ABC):
+    """Inputs and buttons on the left; the panel, results and downloads on the right.
 
     Parameters
     ----------
     bench : Bench
-    folder : Path
+    jobs : Path
         Every job gets a folder in it, for as long as it lasts.
-    tab : str
-        Name that tells the jobs of this tab from those of the other.
+    samples : Path
+        Folder for the samples of the tab.
     """
 
-    def __init__(self, bench: Bench, folder: Path, tab: str) -> None:
+    name: ClassVar[str]
+    """Begins the names of its elements, and tells its jobs from those of the other tab."""
+    run_label: ClassVar[str]
+    download_label: ClassVar[str]
+    invitation: ClassVar[str]
+    """What the panel says before the first job."""
+
+    def __init__(self, bench: Bench, jobs: Path, samples: Path) -> None:
         self._bench = bench
-        self._folder = folder
-        self._tab = tab
+        self._folder = jobs
+        with gr.Row(elem_classes="rd-columns"):
+            with gr.Column(scale=5, min_width=320):
+                self._add_inputs(samples)
+                self._add_buttons()
+            with gr.Column(scale=7, min_width=320):
+                self._add_panel()
+                self._add_results()
+                self._add_downloads()
+        self._connect()
 
-    def add_buttons(self, label: str) -> None:
-        """Place the buttons here."""
+    @abstractmethod
+    def _add_inputs(self, samples: Path) -> None:
+        """Place what people drop and choose."""
+
+    def _add_results(self) -> None:  # noqa: B027 (a tab may show nothing more)
+        """Place what a job shows besides the panel."""
+
+    @abstractmethod
+    def _connect(self) -> None:
+        """Say what happens at which click."""
+
+    def _add_buttons(self) -> None:
         with gr.Row(equal_height=True):
-            self.start = gr.Button(label, variant="primary", size="lg", elem_id=f"{self._tab}-run", scale=3)
+            self.start = gr.Button(self.run_label, variant="primary", size="lg", elem_id=f"{self.name}-run", scale=3)
             self.stop = gr.Button(
-                "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self._tab}-cancel", scale=1
+                "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1
             )
-        self.stop.click(self._cancel, queue=False, show_progress="hidden", api_visibility="private")
+        self.stop.click(self.leave, queue=False, show_progress="hidden", api_visibility="private")
 
-    def add_panel(self, text: str) -> None:
-        """Place the panel here."""
+    def _add_panel(self) -> None:
         self.panel = gr.HTML(
-            panels.idle("Nothing has run yet", text),
+            panels.idle("Nothing has run yet", self.invitation),
             apply_default_css=False,
             elem_classes="rd-html",
-            elem_id=f"{self._tab}-panel",
+            elem_id=f"{self.name}-panel",
         )
 
-    def add_downloads(self, label: str) -> None:
-        """Place the downloads and the command here; they show when there is something."""
+    def _add_downloads(self) -> None:
+        """Place the downloads and the command; they show when there is something."""
         with gr.Column(visible=False) as self.downloads:
             with gr.Row():
                 self.result = gr.DownloadButton(
-                    label, variant="primary", size="md", elem_id=f"{self._tab}-result", min_width=150
+                    self.download_label, variant="primary", size="md", elem_id=f"{self.name}-result", min_width=150
                 )
-                self.mask = gr.DownloadButton("Download mask", size="md", elem_id=f"{self._tab}-mask", min_width=150)
+                self.mask = gr.DownloadButton("Download mask", size="md", elem_id=f"{self.name}-mask", min_width=150)
                 self.script = gr.DownloadButton(
-                    "Download command", size="md", elem_id=f"{self._tab}-script", min_width=150
+                    "Download command", size="md", elem_id=f"{self.name}-script", min_width=150
                 )
             self.command = gr.Code(
                 label="The same on the command line, where the file is",
@@ -69,7 +94,7 @@ class Runner:
                 lines=1,
                 wrap_lines=True,
                 show_line_numbers=False,
-                elem_id=f"{self._tab}-command",
+                elem_id=f"{self.name}-command",
             )
 
     @property
@@ -77,7 +102,7 @@ class Runner:
         """What a run changes."""
         return {self.start, self.stop, self.panel, self.downloads, self.result, self.mask, self.script, self.command}
 
-    def run(
+    def _run_job(
         self,
         request: gr.Request,
         prepare: Callable[[Path], Command],
@@ -112,14 +137,11 @@ class Runner:
             yield {self.panel: panels.problem(str(error)), **self._running(False)}
 
     def leave(self, request: gr.Request) -> None:
-        """End the jobs of a page that was closed."""
-        self._bench.cancel(self._owner(request))
-
-    def _cancel(self, request: gr.Request) -> None:
+        """End the jobs of a page: it was closed, or its reader has changed their mind."""
         self._bench.cancel(self._owner(request))
 
     def _owner(self, request: gr.Request) -> str:
-        return f"{self._tab} {request.session_hash}"
+        return f"{self.name} {request.session_hash}"
 
     def _running(self, running: bool) -> Update:
         return {self.start: gr.update(interactive=not running), self.stop: gr.update(visible=running)}

@@ -1,0 +1,70 @@
+"""Data that ROAD refuses, with which words."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from .small import MISSING, M, N, X, changed, road, says
+
+pytestmark = pytest.mark.filterwarnings(
+    f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"  # the runs here are short on purpose
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (MISSING, says("NaN")),
+        (changed((3, 2), np.inf), says("infinity")),
+        (changed((3, 2), -np.inf), says("infinity")),
+        (np.zeros((0, M)), says("0 sample(s)")),
+        (np.zeros((N, 0)), says("0 feature(s)")),
+        (X[:1], says("1 sample(s)", "2")),
+        (np.zeros((N, M)), says("all entries of X are zero")),
+        (np.zeros((N, M), np.int64), says("all entries of X are zero")),
+        (np.array([["a", "b"], ["c", "d"]], dtype=object), says("convert", "'a'")),
+        (np.array([["1", "b"], ["2", "3"]]), says("convert", "b")),
+        (np.array([[1.0, None], [2.0, 3.0]], dtype=object), says("NaN")),
+        (X + 1j, says("Complex")),
+        (X[0], says("2D")),
+        (X.reshape(N, 3, 2), says("dim 3")),
+        (3.0, says("2D")),
+        (None, says("2D")),
+        ([[1.0, 2.0], [3.0]], says("inhomogeneous")),
+    ],
+)
+def test_data_that_is_no_matrix_of_finite_numbers(data, message):
+    with pytest.raises(ValueError, match=message):
+        road().fit(data)
+
+
+def test_objects_that_are_no_numbers():
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):  # the class scikit-learn asks for
+        road().fit(np.array([[1.0, {}], [2.0, 3.0]], dtype=object))
+
+
+def test_nan_is_refused_with_the_remedy_that_fits():
+    with pytest.raises(ValueError, match="missing_values"):
+        road().fit(MISSING)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(7, np.nan, MISSING), says("no observed entry", "row 7")),
+        (np.full((N, M), np.nan), says(f"{N} samples", "no observed entry", "row 0")),
+        (changed((3, 2), np.inf, MISSING), says("infinity")),
+        (np.where(np.isnan(MISSING), np.nan, 0), says("all entries of X are zero")),
+    ],
+)
+def test_data_with_missing_entries(data, message):
+    with pytest.raises(ValueError, match=message):
+        road(missing_values=np.nan).fit(data)
+
+
+def test_masked_arrays_are_missing_entries_or_refused():
+    masked = np.ma.array(X, mask=np.random.default_rng(0).random(X.shape) < 0.1)
+    with pytest.raises(ValueError, match=r"masked array.*missing_values=np.nan"):
+        road().fit(masked)
+    marked = road(missing_values=np.nan).fit(masked)
+    assert np.array_equal(marked.components_, road(missing_values=np.nan).fit(masked.filled(np.nan)).components_)

@@ -1,0 +1,172 @@
+"""``--checkpoint`` and ``--resume``, data in parts, and several processes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from program import GUARD, PROGRAM, assert_refused, command, contents, stop_in_the_middle
+from roadict import load
+
+from .small import DATA, LEARN, SHORT, assert_same_model
+
+KEPT = ("-k", "8", "--rho", "10", "--tol", "0", "--max-iter", "4000", "--seed", "0", "--checkpoint", "kept")
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The models of runs that nobody stops, by their options."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    np.save(folder / "data.npy", DATA)
+    made = {}
+
+    def learn(*options):
+        if options not in made:
+            made[options] = folder / f"{len(made)}.npz"
+            result = command("learn", "data.npy", "-o", made[options], *KEPT[:-2], *options, cwd=folder)
+            assert result.code == 0, result.err
+        return made[options]
+
+    return learn
+
+
+def kill_at(condition, *arguments):
+    """Start the program, kill it without warning once the condition holds; True if it was still running."""
+    with subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not condition():
+            pass
+        process.kill()
+        return process.wait() < 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    ("number", "code", "method"),
+    [(signal.SIGINT, 130, ()), (signal.SIGTERM, 143, ("--method", "ksvd", "--sparsity", "2"))],
+)
+def test_the_first_signal_ends_gracefully_with_a_checkpoint(folder, number, code, method):
+    options = [option for option in KEPT if option not in ("--rho", "10")] if method else KEPT
+    arguments = ("learn", "data.npy", "-o", "out.npz", *options, *method, "--max-iter", "100000000", "--every", "1h")
+    result = stop_in_the_middle(number, *arguments)
+    assert result.code == code
+    said = [line for line in result.err.splitlines() if not line.startswith("learning ")]
+    assert said == ["roadict: error: stopped; checkpoint in kept; go on with --resume"]
+    assert not Path("out.npz").exists()
+    assert len(list(Path("kept").glob("*.json"))) == 1
+    again = command(*arguments)
+    assert_refused(again, "kept holds checkpoints of an earlier run; resume it (--resume)")
+    assert_refused(
+        command(*arguments, "--resume", "--seed", "1"), "is of another problem (random_state: 0 there, 1 here)"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_the_second_signal_ends_at_once(folder):
+    script = (
+        "import os, signal, sys\n"
+        "from roadict.console import stop_requests\n"
+        "with stop_requests(0.0) as stop:\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    print(stop(), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    print('still here', flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, "15\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("delay", [0.0, 0.11])
+def test_a_killed_run_goes_on_to_the_same_model(folder, unbroken, delay):
+    import time
+
+    arguments = ("learn", "data.npy", "-o", "out.npz", *KEPT, "--every", "0.02s")
+    kept = Path("kept")
+
+    def far_enough():
+        if kept.is_dir() and any(kept.glob("*.json")):
+            time.sleep(delay)
+            return True
+        return False
+
+    assert kill_at(far_enough, *arguments)
+    assert not Path("out.npz").exists()
+    result = command(*arguments, "--resume")
+    assert result.code == 0, result.err
+    assert re.search(r"^resumed after iteration [1-9]", result.err, re.MULTILINE)
+    assert_same_model("out.npz", unbroken())
+    assert not list(kept.iterdir())
+    assert_same_parameters("out.npz", unbroken())
+
+
+def assert_same_parameters(first, second):
+    assert load(first).get_params() == load(second).get_params()
+
+
+def test_resuming_without_a_checkpoint_starts(roadict, folder):
+    result = roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", *SHORT, "--checkpoint", "new/kept", "--resume")
+    assert result.code == 0, result.err
+    assert "no checkpoint in new/kept yet: starting from the beginning" in result.err
+    np.testing.assert_array_equal(load("out.npz").components_, load("model.npz").components_)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
+def test_a_full_disk_is_told_and_does_no_harm(folder, unbroken):
+    """Files of the checkpoint are larger than the limit, the model is not."""
+    import resource
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    arguments = ("learn", "data.npy", "-o", "out.npz", *KEPT, "--max-iter", "500", "--every", "0.05s")
+    done = subprocess.run(
+        [*PROGRAM, *arguments], capture_output=True, text=True, timeout=GUARD, check=False, preexec_fn=limit
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no checkpoint could be written to kept (File too large); the run goes on" in done.stderr
+    assert_same_model("out.npz", unbroken("--max-iter", "500"))
+    assert not list(Path("kept").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--resume",), "--resume needs --checkpoint DIR"),
+        (("--every", "5s"), "--every needs --checkpoint DIR"),
+        (("--checkpoint", "kept", "--every", "soon"), "--every soon must be a time such as 60s, 5min or 2h"),
+        (("--checkpoint", "data.npy"), "checkpoint folder data.npy cannot be used"),
+        (("--codes", "all"), "--codes all must be parts or gather"),
+        (("--timeout", "-1"), "--timeout -1 must be a time"),
+    ],
+)
+def test_options_of_checkpoints_are_checked(roadict, folder, options, message):
+    before = contents(folder)
+    assert_refused(roadict("learn", "data.npy", *LEARN, *options), message)
+    assert contents(folder) == before
+
+
+def test_parts_are_read_as_one(roadict, folder):
+    Path("parts").mkdir()
+    for index, part in enumerate(np.split(DATA, [30, 31])):
+        np.save(f"parts/part-{index}.npy", part)
+    for name, output in (("parts", "a.npz"), ("parts/part-*.npy", "b.npz")):
+        assert roadict("learn", name, "-k", 8, "-o", output, *SHORT).code == 0
+        assert_same_model(output, "model.npz")
+    np.save("parts/part-2.npy", DATA[31:].astype(np.float32))
+    assert_refused(roadict("learn", "parts", *LEARN), "part-2.npy has 6 columns of float32, but parts/part-0.npy has")
+    assert_refused(roadict("learn", "parts/none-*.npy", *LEARN), "names no files none-*.npy")
+
+
+def test_torchrun_without_torch_names_the_extra(roadict, folder, monkeypatch):
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert_refused(
+        roadict("learn", "data.npy", *LEARN), "several processes need torch: pip install 'roadict[distributed]'"
+    )
+    assert_refused(roadict("learn", "data.npy", *LEARN, "--method", "mod"), "--method mod runs in one process")

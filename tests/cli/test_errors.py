@@ -1,0 +1,191 @@
+"""Bad input and wrong usage: one line, exit code 2, and nothing is written."""
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from program import assert_refused, contents
+from roadict import ROAD, load
+
+from .small import DATA, LEARN, SHORT
+
+
+@pytest.fixture
+def pitfalls(folder):
+    """Add everything that can be wrong with files."""
+    Path("text.csv").write_text("1,2\n3,red\n4,5\n")
+    Path("ragged.csv").write_text("1,2,3\n4,5\n6,7,8\n")
+    Path("empty.csv").write_text("")
+    Path("words.csv").write_text("just a header\n")
+    Path("data.json").write_text("[[1, 2], [3, 4]]")
+    np.save("nan.npy", np.where(DATA > 1, np.nan, DATA))
+    np.save("inf.npy", np.where(DATA > 1, np.inf, DATA))
+    np.save("one.npy", DATA[:1])
+    np.save("zero.npy", 0 * DATA)
+    np.save("narrow.npy", DATA[:, :5])
+    np.save("complex.npy", DATA + 1j)
+    np.save("objects.npy", np.array([[1, {}], [2, 3]], dtype=object), allow_pickle=True)
+    Path("cut.npy").write_bytes(Path("data.npy").read_bytes()[:1000])
+    Path("cut.npz").write_bytes(Path("model.npz").read_bytes()[:1000])
+    Path("pickled.npz").write_bytes(pickle.dumps({"components_": DATA}))
+    np.savez("objects.npz", components_=np.array([{}], dtype=object))
+    Path("folder.npz").mkdir()
+    Path("folder.png").mkdir()
+    Path("link.npz").symlink_to("data.npz")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("learn", "none.npy", *LEARN), "none.npy"),
+        (("learn", "folder.npz", *LEARN), "folder.npz"),
+        (("learn", "text.csv", *LEARN), "text.csv has 'red' in row 2, column 2"),
+        (("learn", "ragged.csv", *LEARN), "ragged.csv has 2 cells in row 2"),
+        (("learn", "empty.csv", *LEARN), "empty.csv is empty"),
+        (("learn", "words.csv", *LEARN), "words.csv holds no numbers"),
+        (("learn", "nan.npy", *LEARN), "NaN"),
+        (("learn", "inf.npy", *LEARN), "infinity"),
+        (("learn", "one.npy", *LEARN), "1 sample"),
+        (("learn", "zero.npy", *LEARN), "all entries of X are zero"),
+        (("learn", "complex.npy", *LEARN), "complex numbers"),
+        (("learn", "objects.npy", *LEARN), "pickled objects"),
+        (("learn", "cut.npy", *LEARN), "cut.npy is damaged or cut short"),
+        (("learn", "data.json", *LEARN), "data.json has the extension '.json'"),
+        (("learn", "data.npz", *LEARN, "--key", "nope"), "has no array 'nope'"),
+        (("learn", "data.npy", "-o", "missing/out.npz"), "missing does not exist"),
+        (("learn", "data.npz", "-o", "data.npz"), "output data.npz is also an input"),
+        (("learn", "data.npz", "-o", "link.npz"), "output link.npz is also an input"),
+        (("learn", "data.npy", "-o", "folder.npz"), "output folder.npz is a folder"),
+        (("learn", "data.npy", "-o", "out.pkl"), "output out.pkl must end in .npz"),
+        (("learn", "data.npy", "-o", "out"), "output out must end in .npz"),
+        (("learn", "data.npy", *LEARN, "--epsilon", "much"), "--epsilon much must be a number or auto"),
+        (("learn", "data.npy", *LEARN, "--epsilon", "-1"), "epsilon=-1"),
+        (("learn", "data.npy", *LEARN, "--epsilon", "nan"), "epsilon=nan"),
+        (("learn", "data.npy", *LEARN, "--epsilon", "1.5"), "epsilon=1.5 must be below 1"),
+        (("learn", "data.npy", "-k", "2", "-o", "out.npz", "--epsilon", "0"), "the smallest relative error"),
+        (("learn", "data.npy", *LEARN, "--rho", "big"), "--rho big must be one number, or three"),
+        (("learn", "data.npy", *LEARN, "--rho", "1,2"), "--rho 1,2 must be one number, or three"),
+        (("learn", "data.npy", *LEARN, "--rho", ""), "--rho"),
+        (("learn", "data.npy", *LEARN, "--rho", "0"), "rho=0"),
+        (("learn", "data.npy", *LEARN, "--rho", "1,2,3"), "inexact"),
+        (("learn", "data.npy", *LEARN, "--beta", "x", "--formulation", "inexact"), "--beta x must be one number"),
+        (("learn", "data.npy", *LEARN, "--beta", "9", "--rho", "5", "--formulation", "inexact"), "rho1=5 must exceed"),
+        (("learn", "data.npy", *LEARN, "--alpha", "-1", "--formulation", "lasso"), "alpha=-1"),
+        (("learn", "data.npy", "-k", "0", "-o", "out.npz"), "n_components=0 must be a whole number of at least 1"),
+        (("learn", "data.npy", *LEARN, "--max-iter", "0"), "max_iter=0"),
+        (("learn", "data.npy", *LEARN, "--tol", "-1"), "tol=-1"),
+        (("learn", "data.npy", *LEARN, "--n-init", "0"), "n_init=0"),
+        (("learn", "data.npy", *LEARN, "--jobs", "0"), "n_jobs=0"),
+        (("learn", "data.npy", *LEARN, "--seed", "-1"), "random_state=-1"),
+        (("learn", "data.npy", *LEARN, "--engine", "gpu"), "engine='gpu'"),
+        (("learn", "data.npy", *LEARN, "--formulation", "ridge"), "formulation='ridge'"),
+        (("learn", "nan.npy", *LEARN, "--missing", "--formulation", "inexact"), "missing values"),
+        (("encode", "none.npz", "data.npy", "-o", "codes.npz"), "none.npz"),
+        (("encode", "cut.npz", "data.npy", "-o", "codes.npz"), "cut.npz is damaged or cut short"),
+        (("encode", "pickled.npz", "data.npy", "-o", "codes.npz"), "pickled.npz is not a roadict model"),
+        (("encode", "objects.npz", "data.npy", "-o", "codes.npz"), "pickled objects"),
+        (("encode", "data.npz", "data.npy", "-o", "codes.npz"), "not a roadict model"),
+        (("encode", "model.npz", "narrow.npy", "-o", "codes.npz"), "5 features"),
+        (("encode", "model.npz", "nan.npy", "-o", "codes.npz"), "NaN"),
+        (("encode", "model.npz", "data.npy", "-o", "model.npz"), "output model.npz is also an input"),
+        (("encode", "model.npz", "data.npy", "-o", "data.npy"), "output data.npy is also an input"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.csv"), "must end in .npz or .npy"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "lars"), "algorithm='lars' must be one of 'omp'"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "--alpha", "1"), "not used by algorithm"),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-s", "2"), 'not used by algorithm="lasso"'),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "-s", "0"), "n_nonzero_coefs=0 must be"),
+        (
+            ("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "--epsilon", "2"),
+            "epsilon=2 must be below",
+        ),
+        (("show", "cut.npz", "-o", "atoms.png"), "cut.npz is damaged or cut short"),
+        (("show", "pickled.npz", "-o", "atoms.png"), "pickled.npz is not a roadict model"),
+        (("show", "data.npz", "-o", "atoms.png"), "not a roadict model"),
+        (("show", "model.npz", "-o", "atoms.gif"), "must end in .png or .pdf or .svg"),
+        (("show", "model.npz", "-o", "folder.png"), "folder.png is a folder"),
+        (("show", "model.npz", "-o", "missing/atoms.png"), "missing does not exist"),
+        (("demo", "--out", "data.npy"), "data.npy"),
+        (("demo", "--out", "demo", "--seed", "-1"), "-1"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(roadict, pitfalls, arguments, message):
+    before = contents(pitfalls)
+    assert_refused(roadict(*arguments), message)
+    assert contents(pitfalls) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("learn", "data.npy"), "'--output' / '-o'; see roadict learn --help"),
+        (("learn", "-o", "out.npz"), "DATA"),
+        (("learn", "data.npy", "-k", "many", "-o", "out.npz"), "--components"),
+        (("learn", "data.npy", "-o", "out.npz", "--speed", "9"), "--speed"),
+        (("learn", "data.npy", "-o"), "'-o' requires an argument"),
+        (("learn", "data.npy", "more.npy", "-o", "out.npz"), "more.npy"),
+        (("teach", "data.npy"), "teach"),
+        (("lern", "data.npy"), "Did you mean 'learn'? see roadict --help"),
+        (("reprodcue", "all"), "Did you mean 'reproduce'?"),
+        (("learn", "data.npy", "-o", "out.npz", "--epsilom", "0"), "did you mean --epsilon? see roadict learn --help"),
+        (("upscale", "a.png", "-o", "b.png", "--scal", "2"), "did you mean --scale?"),
+        (("--verson",), "did you mean --version?"),
+    ],
+)
+def test_wrong_usage_is_one_line_with_the_name_that_was_meant(roadict, folder, arguments, message):
+    before = contents(folder)
+    assert_refused(roadict(*arguments), message)
+    assert contents(folder) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may write everywhere")
+def test_protected_folders_and_files_are_refused_before_the_work(roadict, folder):
+    Path("locked").mkdir(mode=0o500)
+    assert_refused(roadict("learn", "data.npy", *LEARN[:2], "-o", "locked/out.npz"), "cannot be written")
+    assert not any(Path("locked").iterdir())
+    Path("model.npz").chmod(0o400)
+    before = contents(folder)
+    assert_refused(roadict("learn", "data.npy", *LEARN[:2], "-o", "model.npz"), "cannot be written")
+    assert contents(folder) == before
+
+
+def test_too_little_memory_is_said_in_one_line(roadict, folder, monkeypatch):
+    def exhausted(self, X):
+        raise MemoryError("Unable to allocate 9.9 PiB")
+
+    monkeypatch.setattr(ROAD, "fit", exhausted)
+    before = contents(folder)
+    assert_refused(roadict("learn", "data.npy", *LEARN), "not enough memory: Unable to allocate 9.9 PiB")
+    assert contents(folder) == before
+
+
+def test_an_existing_model_survives_a_failed_learn(roadict, pitfalls):
+    before = contents(pitfalls)
+    for arguments in (("learn", "nan.npy"), ("learn", "text.csv"), ("learn", "data.npy", "--rho", "-1")):
+        assert_refused(roadict(*arguments, "-k", "8", "-o", "model.npz"), "")
+        assert contents(pitfalls) == before
+
+
+def test_a_model_is_replaced_by_a_good_learn(roadict, folder, model_bytes):
+    assert roadict("learn", "data.npy", "-k", "5", "-o", "model.npz", *SHORT).code == 0
+    assert load("model.npz").components_.shape == (5, 6)
+    assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "data.npy", "data.npz", "model.npz"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that takes no files, even from root")
+def test_an_output_that_nobody_can_write_is_refused_before_the_work(roadict, folder, monkeypatch):
+    def started(self, X):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr(ROAD, "fit", started)
+    assert_refused(roadict("learn", "data.npy", "-k", 8, "-o", "/proc/x.npz"), "/proc/x.npz cannot be written")
+
+
+def test_outputs_that_cannot_become_files_are_refused_before_the_work(roadict, folder):
+    os.mkfifo("pipe.npz")
+    Path("dangling.npz").symlink_to("nowhere/model.npz")
+    for name, reason in (("pipe.npz", "is a pipe"), ("dangling.npz", "does not exist")):
+        assert_refused(roadict("learn", "data.npy", "-k", 8, "-o", name), reason)

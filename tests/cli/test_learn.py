@@ -1,0 +1,145 @@
+"""``roadict learn``: the model that the library would make, by every method."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from program import assert_refused, contents
+from roadict import ROAD, load
+from roadict.synthetic import planted
+
+from .small import DATA, LEARN, SHORT, assert_same_model
+
+
+@pytest.mark.parametrize("name", ["data.npy", "data.npz", "data.csv"])
+def test_learn_writes_the_model_that_the_library_would(roadict, folder, name):
+    result = roadict("learn", name, "-k", 8, "-o", "out.npz", *SHORT)
+    assert result.code == 0, result.err
+    assert "120 samples of 6 features, float64" in result.err
+    assert "converged after" in result.out
+    assert result.out.splitlines()[-1] == "model: out.npz"
+    model = load("out.npz")
+    expected = ROAD(8, max_iter=500, tol=1e-2, random_state=0).fit(DATA)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+    np.testing.assert_allclose(model.codes_, expected.codes_, atol=1e-9)
+    assert model.get_params() == expected.get_params()
+
+
+def test_the_same_seed_gives_the_same_file(roadict, folder):
+    for output, more in (("a.npz", ()), ("b.npz", ()), ("c.npz", ("--jobs", "1")), ("other.npz", ("--seed", "1"))):
+        assert roadict("learn", "data.npy", "-k", 8, "-o", output, *SHORT, *more).code == 0
+    assert_same_model("a.npz", "b.npz")
+    np.testing.assert_array_equal(load("a.npz").components_, load("c.npz").components_)
+    assert not np.allclose(load("a.npz").components_, load("other.npz").components_)
+
+
+def test_float32_stays_and_the_number_of_atoms_has_a_default(roadict, folder):
+    np.save("single.npy", DATA.astype(np.float32))
+    result = roadict("learn", "single.npy", "-o", "out.npz", *SHORT)
+    assert "float32" in result.err
+    assert load("out.npz").components_.dtype == np.float32
+    assert load("out.npz").components_.shape == (12, 6)
+
+
+def test_options_reach_the_model(roadict, folder):
+    roadict("learn", "data.npy", "-k", 8, "-o", "a.npz", "--rho", "7.5", "--epsilon", "0.2", "--max-iter", 9)
+    model = load("a.npz")
+    assert (model.rho_, model.epsilon_, model.n_iter_) == (7.5, 0.2, 9)
+    roadict("learn", "data.npy", "-k", 8, "-o", "b.npz", "--formulation", "lasso", "--alpha", "0.3", "--n-init", "2")
+    model = load("b.npz")
+    assert (model.formulation, model.alpha, model.n_init) == ("lasso", 0.3, 2)
+    assert model.transform_alpha_ == pytest.approx(0.3)
+    inexact = ("--formulation", "inexact", "--beta", "200,300,250", "--rho", "210,310,260", "--max-iter", "5")
+    roadict("learn", "data.npy", "-k", 8, "-o", "c.npz", *inexact, "--engine", "reference")
+    model = load("c.npz")
+    assert (model.rho_, model.beta, model.engine) == ((210, 310, 260), (200, 300, 250), "reference")
+    roadict("learn", "data.npy", "-k", 8, "-o", "d.npz", "--formulation", "inexact", "--beta", "200", "--max-iter", "5")
+    assert load("d.npz").beta == 200
+
+
+@pytest.fixture
+def holes(folder):
+    """A table with empty cells."""
+    lines = Path("data.csv").read_text().splitlines()
+    for row in range(1, 120, 3):
+        cells = lines[row].split(",")
+        cells[row % 6] = ""
+        lines[row] = ",".join(cells)
+    Path("holes.csv").write_text("\n".join(lines))
+    return "holes.csv"
+
+
+def test_empty_cells_are_missing_entries_if_so_told(roadict, holes):
+    result = roadict("learn", holes, "-k", 8, "-o", "out.npz", "--missing", *SHORT)
+    assert result.code == 0, result.err
+    assert np.isnan(load("out.npz").missing_values)
+    result = roadict("encode", "out.npz", holes, "-o", "codes.npy")
+    assert result.code == 0, result.err
+    assert np.isfinite(np.load("codes.npy")).all()
+    assert float(re.search(r"relative error (\S+)", result.out)[1]) < 0.2
+
+
+def test_empty_cells_are_refused_with_the_option_that_allows_them(roadict, holes, folder):
+    before = contents(folder)
+    assert_refused(roadict("learn", holes, "-k", 8, "-o", "out.npz", *SHORT), "--missing")
+    assert contents(folder) == before
+
+
+def test_one_of_several_arrays_is_named_by_its_key(roadict, folder):
+    np.savez("two.npz", first=DATA, second=DATA[:50])
+    assert roadict("learn", "two.npz", "--key", "second", "-k", 8, "-o", "out.npz", *SHORT).code == 0
+    assert load("out.npz").codes_.shape == (50, 8)
+    result = roadict("learn", "two.npz", "-k", 8, "-o", "none.npz", *SHORT)
+    assert_refused(result, "first, second")
+
+
+def test_a_run_that_did_not_converge_warns_in_one_line_and_is_kept(roadict, folder):
+    result = roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", "--max-iter", "5")
+    assert result.code == 0
+    [warning] = [line for line in result.err.splitlines() if "warning" in line]
+    assert warning.startswith("roadict: warning: ROAD has not converged in max_iter=5")
+    assert load("out.npz").stop_reason_ == "max_iter"
+
+
+def test_learn_by_a_two_stage_method_and_encode_by_its_coder(roadict, folder):
+    from roadict import AlternatingDictionaryLearning, load
+
+    rows = planted(60, 8, 12, sparsity=2, random_state=0).data
+    np.save(folder / "rows.npy", rows)
+    shared = ("-k", "12", "-o", folder / "two.npz", "--seed", "3", "--max-iter", "20", "--tol", "0")
+    result = roadict("learn", folder / "rows.npy", *shared, "--method", "mod", "--sparsity", "2")
+    assert result.code == 0, result.err
+    expected = AlternatingDictionaryLearning(
+        12, update="mod", n_nonzero_coefs=2, random_state=3, max_iter=20, tol=0
+    ).fit(rows)
+    np.testing.assert_array_equal(load(folder / "two.npz").components_, expected.components_)
+    assert roadict("encode", folder / "two.npz", folder / "rows.npy", "-o", folder / "codes.npy").code == 0
+    np.testing.assert_array_equal(np.load(folder / "codes.npy"), expected.transform(rows))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "nope"), "--method nope is not known; use road, mod, ksvd"),
+        (("--method", "mod", "--rho", "3"), "--rho does not belong to --method mod; leave it out"),
+        (("--method", "ksvd", "--missing"), "--missing does not belong to --method ksvd"),
+        (("--sparsity", "3"), "--sparsity does not belong to --method road"),
+        (("--method", "mod", "--alpha", "3"), 'alpha=3.0 is not used by update="mod"'),
+        (("--method", "ksvd", "--coder", "lars"), "coder='lars' must be one of"),
+    ],
+)
+def test_options_of_other_methods_are_refused_in_one_line(roadict, folder, options, message):
+    np.save(folder / "rows.npy", planted(30, 8, 12, sparsity=2, random_state=0).data)
+    result = roadict("learn", folder / "rows.npy", "-k", "12", "-o", folder / "two.npz", "-q", *options)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1
+    assert not (folder / "two.npz").exists()
+
+
+def test_an_engine_without_a_gpu_is_refused_in_one_line(roadict, folder, monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert_refused(roadict("learn", "data.npy", *LEARN, "--engine", "cuda"), 'engine="cuda"')

@@ -1,0 +1,176 @@
+"""The program as people meet it: the demo, words, quiet, help, signals and terminals."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from program import GUARD, assert_plain, assert_refused, command, contents, on_terminal, stop_in_the_middle
+from roadict import __version__, cli, load
+
+from .small import LEARN, SHORT, assert_same_model, picture_size
+
+
+def test_the_demo_recovers_the_planted_atoms(tmp_path):
+    result = command("demo", cwd=tmp_path)
+    assert result.code == 0, result.err
+    out = tmp_path / "roadict-demo"
+    assert sorted(path.name for path in out.iterdir()) == ["atoms.png", "convergence.png", "demo.html", "model.npz"]
+    assert float(re.search(r"recovery error (\S+)", result.out)[1]) < 1e-2
+    for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
+        assert str(Path("roadict-demo") / name) in result.out
+    page = (out / "demo.html").read_text(encoding="utf-8")
+    assert "32 of 32" in page
+    assert page.count('class="slider"') == 1
+    for name in ("atoms.png", "convergence.png"):
+        width, height = picture_size((out / name).read_bytes())
+        assert 400 <= width <= 4000
+        assert 300 <= height <= 4000
+    assert load(out / "model.npz").components_.shape == (32, 16)
+    assert re.search(r"objective \d", result.out)
+    assert re.search(r"time \d", result.out)
+    assert_plain(result.out)
+    assert_plain(result.err)
+
+
+def test_a_process_learns_refuses_and_keeps_quiet(folder):
+    result = command("learn", "data.csv", "-k", 8, "-o", "out.npz", *SHORT)
+    assert result.code == 0
+    assert_plain(result.out)
+    assert_plain(result.err)
+    assert_same_model("out.npz", "model.npz")
+    assert result.out.endswith("model: out.npz\n")
+    assert_refused(command("learn", "none.npy", *LEARN), "none.npy")
+    assert command("encode", "model.npz", "data.npy", "-o", "codes.npz", "--quiet") == (0, "", "")
+
+
+def test_quiet_prints_nothing_on_success(roadict, folder):
+    assert roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", "--quiet", *SHORT) == (0, "", "")
+    assert roadict("encode", "out.npz", "data.npy", "-o", "codes.npz", "-q") == (0, "", "")
+    assert roadict("show", "out.npz", "-o", "atoms.png", "--quiet") == (0, "", "")
+    assert roadict("demo", "--out", "demo", "--quiet") == (0, "", "")
+    assert Path("demo/model.npz").exists()
+    assert_refused(roadict("learn", "none.npy", "-o", "x.npz", "--quiet"), "none.npy")
+
+
+def test_quiet_means_errors_and_warnings_only(roadict, folder):
+    done = roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", "--quiet", "--max-iter", 3)
+    assert (done[0], done[1]) == (0, "")
+    assert len(done[2].splitlines()) == 1
+    assert done[2].startswith("roadict: warning: ROAD has not converged")
+
+
+def test_the_module_equals_the_script(folder):
+    [script] = importlib.metadata.entry_points(group="console_scripts", name="roadict")
+    assert callable(script.load())
+    program = shutil.which("roadict", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("the script is not installed beside this Python")
+    for arguments in (["--version"], ["learn", "--help"]):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=GUARD, check=True)
+        assert command(*arguments) == (0, done.stdout, done.stderr)
+
+
+def test_version_and_help(roadict):
+    assert roadict("--version") == (0, f"roadict {__version__}\n", "")
+    overview = roadict("--help").out
+    names = re.findall(r"^  (\w+) ", overview.split("Commands:")[1], re.MULTILINE)
+    assert {"learn", "encode", "show", "demo", "upscale", "reproduce", "report"} <= set(names)
+    for name in names:
+        result = roadict(name, "--help")
+        assert result.code == 0
+        assert re.search(rf"Examples?: roadict {name} ?", " ".join(result.out.split())), result.out
+        assert_plain(result.out)
+    assert "learn" in "".join(roadict()[1:])  # no command: the overview
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_an_interrupt_ends_in_one_line_and_writes_nothing(folder):
+    before = contents(folder)
+    result = stop_in_the_middle(signal.SIGINT, "learn", "data.npy", "-o", "out.npz", *ENDLESS)
+    assert contents(folder) == before
+    assert result.code == 130
+    assert "Traceback" not in result.err
+    said = [line for line in result.err.splitlines() if not line.startswith("learning ")]
+    assert said == ["roadict: error: interrupted; nothing was written"]
+    assert result.out == ""
+
+
+def test_an_interrupt_while_loading_ends_in_one_line(monkeypatch, capsys):
+    from roadict import __main__ as start
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        start.main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "roadict: error: interrupted; nothing was written\n"
+
+
+@pytest.mark.parametrize("name", ["upscale", "denoise", "inpaint"])
+def test_an_interrupt_of_a_picture_ends_in_one_line(roadict, folder, monkeypatch, name):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("roadict.cli_pictures._check_files", interrupted)
+    result = roadict(name, "in.png", "-o", "out.png")
+    assert result == (130, "", "roadict: error: interrupted; nothing was written\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_termination_leaves_the_old_model_whole(folder):
+    before = contents(folder)
+    result = stop_in_the_middle(signal.SIGTERM, "learn", "data.npy", "-o", "model.npz", *ENDLESS)
+    assert result.code != 0
+    assert contents(folder) == before
+    assert load("model.npz").components_.shape == (8, 6)
+    assert "Traceback" not in result.err
+
+
+def test_an_interrupt_while_writing_leaves_the_old_model(roadict, folder, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    before = contents(folder)
+    monkeypatch.setattr(os, "fsync", interrupted)
+    result = roadict("learn", "data.npy", "-k", "8", "-o", "model.npz", *SHORT)
+    monkeypatch.undo()
+    assert result.code == 130
+    assert contents(folder) == before
+
+
+ENDLESS = ("-k", "8", "--tol", "0", "--max-iter", "100000000", "--rho", "10")
+LONG_ENOUGH = ("-k", "8", "-o", "out.npz", "--tol", "0", "--max-iter", "3000", "--seed", "0")
+COLOUR = r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7])(?:;\d+)*m"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_terminal_shows_iterations_and_a_pipe_stays_plain(folder):
+    result = on_terminal("learn", "data.npy", *LONG_ENOUGH)
+    assert result.code == 0
+    counts = {int(done) for done in re.findall(r"(\d+)/3000", result.err)}
+    assert counts
+    assert max(counts) == 3000
+    assert re.search(COLOUR, result.err)
+    assert "\x1b[?25h" in result.err  # the cursor is back
+    assert "objective" in result.err
+    assert "120 samples of 6 features" in result.err
+    assert_plain(result.out)
+    assert result.out.endswith("model: out.npz\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_terminal_without_colour_or_noise(folder):
+    result = on_terminal("learn", "data.npy", *LONG_ENOUGH, NO_COLOR="1")
+    assert (result.code, re.findall(COLOUR, result.err)) == (0, [])
+    assert "3000/3000" in result.err
+    result = on_terminal("learn", "data.npy", "-k", "8", "-o", "out.npz", "--quiet", *SHORT)
+    assert (result.code, result.out, result.err) == (0, "", "")
