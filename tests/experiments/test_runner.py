@@ -19,7 +19,7 @@ from roadict.experiments.methods import ROAD_DEFAULTS, ROAD_PAPER
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile, read_folder, read_rows
-from roadict.experiments.runner import batches, make_row, pending, run
+from roadict.experiments.runner import _shares, batches, make_row, pending, run
 from roadict.experiments.trial import Finished, _learner, execute, execute_together
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
@@ -183,7 +183,7 @@ def test_a_worker_that_started_too_late_ends(gone):
     code = (
         f"import platform, runpy; trials = runpy.run_path({str(SCRIPT)!r}, run_name='tiny')['trials']; "
         "from roadict.experiments.runner import _execute; "
-        f"print(_execute(trials(1)[:1], None, {runner}, platform.node())[0].result['iterations'])"
+        f"print(_execute(trials(1)[:1], None, {runner}, platform.node(), 0)[0].result['iterations'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GUARD, check=False)
     assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
@@ -236,17 +236,19 @@ def test_a_line_of_something_else_is_told(tmp_path):
         RowFile(tmp_path / "tiny.jsonl")
 
 
-def test_runs_that_share_a_gpu_are_put_together_and_no_others():
-    plans = EXPERIMENTS["noise-free"]
-    trials = [trial for engine in ("cuda", "numba") for trial in plans.trials(5, engine)]
-    trials = list(dict.fromkeys(trials))
+def test_runs_that_share_a_gpu_are_put_together():
+    trials = [trial for trial in EXPERIMENTS["noise-free"].trials(5, "cuda") if _shares(trial)]
+    assert {trial.method.learner for trial in trials} == {"road"}
     for jobs in (1, 2, 7):
         parts = batches(trials, jobs)
         assert sorted(trial.key() for part in parts for trial in part) == sorted(trial.key() for trial in trials)
-        sizes = {len(part) for part in parts if part[0].engine == "cuda"}
-        assert max(sizes) == -(-5 // jobs)
-        assert all(len(part) == 1 for part in parts if part[0].engine != "cuda")
+        assert max(len(part) for part in parts) == -(-5 // jobs)
         assert all(len({(trial.problem, trial.method) for trial in part}) == 1 for part in parts)
+
+
+def test_no_runs_share_a_gpu_on_other_engines_or_with_pictures():
+    assert not any(_shares(trial) for trial in EXPERIMENTS["noise-free"].trials(1, "numba"))
+    assert not any(_shares(trial) for trial in EXPERIMENTS["zebra"].trials(1, "cuda"))
 
 
 def test_trials_that_share_a_gpu_give_the_rows_of_trials_alone():

@@ -1,12 +1,17 @@
 """Exact fits: found from rough ones, and not claimed where there is none."""
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
+from roadict import ROAD
 from roadict.linalg import unit_rows
 from roadict.metrics import dictionary_error
 from roadict.road import exact
 from roadict.road.exact import find_exact_fit, unmixed
+from roadict.road.learn import ELSEWHERE
 from roadict.synthetic import planted
 
 
@@ -86,3 +91,18 @@ def test_rounds_of_a_linear_map_are_extrapolated_to_their_end():
         atoms = after
     np.testing.assert_allclose(exact._extrapolated(rounds), end, atol=1e-12)
     assert np.abs(after - end).max() > 0.01  # the last round itself is far from it
+
+
+def test_a_fit_is_the_same_where_other_processes_look_for_exact_fits():
+    data = planted(300, 16, 32, sparsity=3, random_state=8).data
+    here = ROAD(32, random_state=9, n_jobs=1).fit(data)
+    looks = []
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        submit = pool.submit
+        pool.submit = lambda *call: looks.append(call) or submit(*call)
+        before = ELSEWHERE.set(pool)
+        there = ROAD(32, random_state=9, n_jobs=1).fit(data)
+        ELSEWHERE.reset(before)
+    assert looks
+    np.testing.assert_array_equal(there.components_, here.components_)
+    np.testing.assert_array_equal(there.codes_, here.codes_)

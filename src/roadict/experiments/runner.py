@@ -3,10 +3,12 @@
 import json
 import os
 import platform
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+from joblib.externals.loky import ProcessPoolExecutor
 
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.rows import Row, RowFile, unwritable
@@ -24,6 +27,8 @@ PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image"
 OF_A_GPU = ("torch", "triton")
 MOST_TOGETHER = 50
 """Runs that share a GPU at most, each in a thread of its own."""
+HELPERS = 4
+"""Processes that look for exact fits for one that uses the GPU: several of those wait for each other."""
 PICTURES = "pictures"
 """Folder of the enlarged pictures, each named by the key of its row."""
 
@@ -64,34 +69,41 @@ def run(
     """
     files = {name: RowFile(_path(folder, name)) for name in {trial.experiment for trial in trials}}
 
-    def work() -> Iterator[Any]:
-        for batch in batches(trials, jobs):
+    def work(parts: list[list[Trial]], helpers: int) -> Iterator[Any]:
+        for batch in parts:
             # Another run into the same folder may have got there first.
             left = [trial for trial in batch if trial.key() not in files[trial.experiment].known()]
             if left:
-                yield joblib.delayed(_execute)(left, data, os.getpid(), platform.node())
+                yield joblib.delayed(_execute)(left, data, os.getpid(), platform.node(), helpers)
             if finished is not None:
                 for trial in batch:
                     if trial not in left:
                         finished(trial)
 
-    # Dispatched one by one and written by this process, so that a backend of other machines needs no common disk.
-    for several in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work()):
-        for done in several:
-            _keep(done, folder, files[done.trial.experiment])
-            if finished is not None:
-                finished(done.trial)
+    shared = [trial for trial in trials if _shares(trial)]
+    others = [[trial] for trial in trials if not _shares(trial)]
+    on_gpu = max(1, jobs // HELPERS)
+    for n_jobs, parts, helpers in ((on_gpu, batches(shared, on_gpu), jobs // on_gpu), (jobs, others, 0)):
+        # Dispatched one by one and written by this process, so that a backend of other machines needs no common disk.
+        for several in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
+            work(parts, helpers)
+        ):
+            for done in several:
+                _keep(done, folder, files[done.trial.experiment])
+                if finished is not None:
+                    finished(done.trial)
+
+
+def _shares(trial: Trial) -> bool:
+    """Whether the run takes little of a GPU, so that several are carried out together."""
+    return trial.engine == "cuda" and isinstance(trial.problem, PlantedProblem)
 
 
 def batches(trials: Iterable[Trial], jobs: int) -> list[list[Trial]]:
-    """Put runs of ROAD that share a GPU together, by problem and method, in as many batches as there are jobs.
-
-    All others are batches of one.
-    """
+    """Put runs that share a GPU together, by problem and method, in as many batches as there are jobs."""
     alike: dict[Any, list[Trial]] = {}
     for trial in trials:
-        shares = trial.engine == "cuda" and isinstance(trial.problem, PlantedProblem)
-        alike.setdefault((trial.experiment, trial.problem, trial.method) if shares else trial, []).append(trial)
+        alike.setdefault((trial.experiment, trial.problem, trial.method), []).append(trial)
     parts: list[list[Trial]] = []
     for several in alike.values():
         size = min(MOST_TOGETHER, -(-len(several) // jobs))
@@ -99,13 +111,16 @@ def batches(trials: Iterable[Trial], jobs: int) -> list[list[Trial]]:
     return parts
 
 
-def _execute(trials: list[Trial], data: Path | None, runner: int, host: str) -> list[Finished]:
+def _execute(trials: list[Trial], data: Path | None, runner: int, host: str, helpers: int) -> list[Finished]:
     if os.getppid() == runner:  # a process that the runner started on this machine
         _end_with(runner)
     elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
         os._exit(1)  # the runner was killed while this process was starting
     try:
-        finished = [execute(trials[0], data)] if len(trials) == 1 else execute_together(trials, data)
+        if len(trials) == 1:
+            finished = [execute(trials[0], data)]
+        else:
+            finished = execute_together(trials, data, _helpers(helpers) if helpers > 1 else None)
     except ValueError as failure:
         raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are kept") from failure
     # Told by who computed it, which may be another machine than the one that writes the row.
@@ -137,6 +152,19 @@ def _end_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@lru_cache(maxsize=1)
+def _helpers(count: int) -> Executor:
+    """Processes for this one, with a thread each, as long as it lives."""
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    helpers: Executor = ProcessPoolExecutor(count, initializer=_begin_helping, initargs=(os.getpid(),), env=alone)
+    return helpers
+
+
+def _begin_helping(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is helped decides what Ctrl-C means
+    _end_with(parent)
 
 
 def _keep(done: Finished, folder: Path, file: RowFile) -> None:

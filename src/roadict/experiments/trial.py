@@ -5,6 +5,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -58,13 +59,21 @@ def execute(trial: Trial, data: Path | None) -> Finished:
         return _execute(trial, data)
 
 
-def execute_together(trials: Sequence[Trial], data: Path | None) -> list[Finished]:
-    """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time."""
+def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Executor | None = None) -> list[Finished]:
+    """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time.
+
+    ``helpers`` look for exact fits, if there are any.
+    """
     from roadict.road.engines.together import all_together
+    from roadict.road.learn import ELSEWHERE
 
     clock = time.perf_counter()
-    with _quietly():
-        finished = all_together([partial(_execute, trial, data) for trial in trials])
+    before = ELSEWHERE.set(helpers)
+    try:
+        with _quietly():
+            finished = all_together([partial(_execute, trial, data) for trial in trials])
+    finally:
+        ELSEWHERE.reset(before)
     share = round((time.perf_counter() - clock) / len(trials), 4)
     return [replace(done, seconds={"wall": share, "cpu": share}) for done in finished]
 

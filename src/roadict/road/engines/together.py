@@ -21,7 +21,7 @@ Array = NDArray[np.floating]
 Result = TypeVar("Result")
 
 PATIENCE = 0.001
-"""Seconds that a run waits for the others, which may be looking for an exact fit meanwhile."""
+"""Seconds that a run waits for others that are not known to be busy with something else."""
 
 
 class Party:
@@ -35,6 +35,7 @@ class Party:
         self._rhos = np.ones(capacity)
         self._members: dict[int, Member] = {}
         self._asking: set[int] = set()
+        self._away: set[int] = set()
         self._answers: dict[int, Array] = {}
 
     def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Member":
@@ -54,6 +55,7 @@ class Party:
         with self._turn:
             if self._members.pop(place, None) is not None:
                 self._places.append(place)
+                self._away.discard(place)
                 self._turn.notify_all()
 
     def step(self, place: int, following: float | None) -> Array:
@@ -62,8 +64,10 @@ class Party:
             if following is not None:
                 self._rhos[place] = following
             self._asking.add(place)
+            self._away.discard(place)
             while place not in self._answers:
-                if len(self._asking) == len(self._members) or (not self._turn.wait(PATIENCE) and place in self._asking):
+                complete = len(self._asking) + len(self._away) == len(self._members)
+                if complete or (not self._turn.wait(PATIENCE) and place in self._asking):
                     self._advance()
             return self._answers.pop(place)
 
@@ -77,9 +81,14 @@ class Party:
         self._asking.clear()
         self._turn.notify_all()
 
-    def read(self, read: Callable[[Any], Result]) -> Result:
-        """Read from the batch while no iteration is under way."""
+    def read(self, place: int, read: Callable[[Any], Result]) -> Result:
+        """Read from the batch while no iteration is under way.
+
+        Who reads is about to work on what was read, such as to look for an exact fit: the others do not wait for it.
+        """
         with self._turn:
+            self._away.add(place)
+            self._turn.notify_all()
             return read(self._batch)
 
 
@@ -101,11 +110,11 @@ class Member:
 
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""
-        return self._party.read(lambda batch: batch.dictionary(self._place))
+        return self._party.read(self._place, lambda batch: batch.dictionary(self._place))
 
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
-        return self._party.read(lambda batch: batch.codes(self._place))
+        return self._party.read(self._place, lambda batch: batch.codes(self._place))
 
     def state(self) -> RunState:
         """Refuse: runs of a party are not kept on disk."""
