@@ -7,6 +7,8 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ pytest.importorskip("triton")
 
 from roadict.road.engines import cuda, gpu_layout, gpu_wide  # noqa: E402
 from roadict.road.engines.cuda import CudaEngine  # noqa: E402
-from roadict.road.engines.together import all_together  # noqa: E402
+from roadict.road.engines.together import PARTY, all_together  # noqa: E402
 
 FORMS = ("exact", "ball", "lasso", "inexact-three")
 STEPS = 3
@@ -154,6 +156,39 @@ def test_runs_together_are_runs_alone_to_the_bit(make_problem):
     tasks = [(0, (2, 1)), (1, (3,)), (2, (1, 2))]
     alone = [run(*task) for task in tasks]
     assert all_together([lambda task=task: run(*task) for task in tasks]) == alone
+
+
+def test_runs_in_bursts_of_unlike_lengths_are_runs_alone_to_the_bit(make_problem):
+    def run(seed, bursts):
+        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=seed), None, SERIAL)
+        measures = [each for count in bursts for each in engine.steps(count)]
+        engine.close()
+        return measures
+
+    tasks = [(0, (2, 3)), (1, (3, 1)), (2, (1,))]
+    assert all_together([lambda task=task: run(*task) for task in tasks]) == [run(*task) for task in tasks]
+
+
+def test_runs_go_on_while_one_waits_for_another_process(make_problem):
+    told = []
+
+    def waits():
+        answer = PARTY.get().result_of(pool.submit(said.wait, 60))
+        told.append("waited")
+        return answer
+
+    def works():
+        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
+        engine.step()
+        told.append("worked")
+        said.set()
+        return len([engine.step() for _ in range(2)])
+
+    said = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        assert all_together([waits, works]) == [True, 2]
+    assert sorted(told) == ["waited", "worked"]
+    assert told[0] == "worked"
 
 
 def test_a_failure_of_one_run_does_not_hold_up_the_others(make_problem):

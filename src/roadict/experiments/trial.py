@@ -65,17 +65,22 @@ def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Execut
     ``helpers`` look for exact fits, if there are any.
     """
     from roadict.road.engines.together import all_together
-    from roadict.road.learn import ELSEWHERE
 
     clock = time.perf_counter()
-    before = ELSEWHERE.set(helpers)
-    try:
-        with _quietly():
-            finished = all_together([partial(_execute, trial, data) for trial in trials])
-    finally:
-        ELSEWHERE.reset(before)
+    with _quietly():
+        finished = all_together([partial(_helped, trial, data, helpers) for trial in trials])
     share = round((time.perf_counter() - clock) / len(trials), 4)
     return [replace(done, seconds={"wall": share, "cpu": share}) for done in finished]
+
+
+def _helped(trial: Trial, data: Path | None, helpers: Executor | None) -> Finished:
+    from roadict.road.engines.together import PARTY
+    from roadict.road.learn import ELSEWHERE
+
+    party = PARTY.get()
+    if helpers is not None and party is not None:
+        ELSEWHERE.set(lambda function, *given: party.result_of(helpers.submit(function, *given)))
+    return _execute(trial, data)
 
 
 @contextmanager

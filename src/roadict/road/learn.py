@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,8 @@ LEAVES_A_GPU_IDLE = 2**22
 """Numbers of a state array up to which the starts of a fit share the GPU."""
 LOOKS = (4e-3, 1e-3)
 """Residuals, on the way down, at which an exact fit is looked for."""
-ELSEWHERE: ContextVar[Executor | None] = ContextVar("ELSEWHERE", default=None)
-"""Processes that look for exact fits where many fits share this one: half of a look holds Python's lock."""
+ELSEWHERE: ContextVar[Callable[..., Any] | None] = ContextVar("ELSEWHERE", default=None)
+"""Calls a function in another process, for fits that share this one: they need not wait for one that looks."""
 
 
 def learn(
@@ -226,11 +226,11 @@ def agreed_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
 def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, n_jobs: int | None) -> Fit | None:
     """Return an exact fit near these atoms and codes, whose objective is no larger, if there is one."""
     atoms, codes = atoms.astype(np.float64), codes.astype(np.float64)
-    pool = ELSEWHERE.get()
-    if pool is None:
+    elsewhere = ELSEWHERE.get()
+    if elsewhere is None:
         found = find_exact_fit(plan.problem.data, atoms, codes, n_jobs, plan.comm)
     else:
-        found = pool.submit(find_exact_fit, plan.problem.data, atoms, codes, n_jobs).result()
+        found = elsewhere(find_exact_fit, plan.problem.data, atoms, codes, n_jobs)
     if found is None:
         return None
     sizes = [total(plan.comm, float(np.abs(each).sum())) for each in (found.codes, codes)]

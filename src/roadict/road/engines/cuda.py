@@ -31,6 +31,7 @@ class GpuError(RuntimeError):
 def gpu_device() -> Any:
     """Return the device to use; raises GpuError with the remedy where there is none."""
     try:
+        import greenlet  # noqa: F401
         import torch
         import triton  # noqa: F401
     except ImportError as failure:

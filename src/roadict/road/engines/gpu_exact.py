@@ -109,7 +109,7 @@ class ExactBatch:
             else:
                 self._launch()
                 self._capture()
-        reports: Array = self._report[:count].cpu().numpy()
+        reports: Array = self._report[:count].to("cpu", copy=True).numpy()
         return reports
 
     def _capture(self) -> None:

@@ -1,99 +1,115 @@
-"""Runs of one shape that go through their iterations together on a GPU, each in a thread of its own.
+"""Runs of one shape that go through their iterations together on a GPU, each as if it were alone.
 
-A run's code knows nothing of the others: its engine's ``step`` waits until the others have come to theirs, one of them
-carries out an iteration of the whole batch, and each gets its own measures.
+A run's code knows nothing of the others. It is a coroutine of ``greenlet``, which can be left from inside any call: its
+engine's ``step`` lets the others go on until they have come to theirs, and returns once an iteration of the whole batch
+has been carried out. Threads could meet likewise, but wait for Python's lock far longer than they work.
 """
 
 import contextvars
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from greenlet import getcurrent, greenlet
 from numpy.typing import NDArray
 
-from roadict.road.engines.cuda import make_batch, measured
+from roadict.road.engines.cuda import BURST, make_batch, measured
 from roadict.road.formulation import Measures, Problem, Triple
 from roadict.road.state import RunState
 
 Array = NDArray[np.floating]
 Result = TypeVar("Result")
 
-PATIENCE = 0.001
-"""Seconds that a run waits for others that are not known to be busy with something else."""
+
+@dataclass
+class Request:
+    """A run that waits for iterations."""
+
+    run: greenlet
+    count: int
+    reports: list[Array] = field(default_factory=list)
 
 
 class Party:
-    """A batch with places that runs take and leave."""
+    """A batch with places that runs take and leave; whoever makes it leads it."""
 
     def __init__(self, capacity: int) -> None:
+        self._leader = getcurrent()
         self._places = list(range(capacity))
         self._capacity = capacity
-        self._turn = threading.Condition()
         self._batch: Any = None
         self._rhos = np.ones(capacity)
-        self._members: dict[int, Member] = {}
-        self._asking: set[int] = set()
-        self._away: set[int] = set()
-        self._answers: dict[int, Array] = {}
+        self._requests: dict[int, Request] = {}
+        self._absent: dict[Future[Any], greenlet] = {}
+
+    def lead(self, tasks: Sequence[Callable[[], None]]) -> None:
+        """Carry out tasks to their end, their runs' iterations together."""
+        for task in tasks:
+            run = greenlet(task)
+            run.gr_context = contextvars.copy_context()
+            run.switch()
+        while self._requests or self._absent:
+            if self._requests:
+                self._advance()
+                done = [future for future in self._absent if future.done()]
+            else:
+                done = list(wait(self._absent, return_when=FIRST_COMPLETED).done)
+            for future in done:
+                self._absent.pop(future).switch()
+
+    def _advance(self) -> None:
+        """Carry out as many iterations as all runs that wait for any have asked for."""
+        active = np.zeros(self._capacity, bool)
+        active[list(self._requests)] = True
+        self._batch.direct(self._rhos, active)
+        count = min(request.count - len(request.reports) for request in self._requests.values())
+        reports = self._batch.advance(count)
+        for place, request in list(self._requests.items()):
+            request.reports.extend(reports[:, place])
+            if len(request.reports) == request.count:
+                del self._requests[place]
+                request.run.switch()
 
     def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Member":
         """Start a run in a free place."""
-        with self._turn:
-            if self._batch is None:
-                self._batch = make_batch(problem, len(dictionary), self._capacity)
-            place = self._places.pop()
-            self._batch.load(place, problem, dictionary, codes)
-            self._rhos[place] = problem.rhos[0]
-            member = Member(self, place, problem)
-            self._members[place] = member
-            return member
+        if self._batch is None:
+            self._batch = make_batch(problem, len(dictionary), self._capacity)
+        place = self._places.pop()
+        self._batch.load(place, problem, dictionary, codes)
+        self._rhos[place] = problem.rhos[0]
+        return Member(self, place, problem)
 
     def leave(self, place: int) -> None:
         """Give a place back."""
-        with self._turn:
-            if self._members.pop(place, None) is not None:
-                self._places.append(place)
-                self._away.discard(place)
-                self._turn.notify_all()
+        if place not in self._places:
+            self._places.append(place)
 
-    def step(self, place: int, following: float | None) -> Array:
-        """Take part in an iteration; returns the report of the place."""
-        with self._turn:
-            if following is not None:
-                self._rhos[place] = following
-            self._asking.add(place)
-            self._away.discard(place)
-            while place not in self._answers:
-                complete = len(self._asking) + len(self._away) == len(self._members)
-                if complete or (not self._turn.wait(PATIENCE) and place in self._asking):
-                    self._advance()
-            return self._answers.pop(place)
+    def steps(self, place: int, count: int, following: float | None) -> list[Array]:
+        """Take part in iterations; returns the reports of the place."""
+        if following is not None:
+            self._rhos[place] = following
+        request = self._requests[place] = Request(getcurrent(), count)
+        self._leader.switch()
+        return request.reports
 
-    def _advance(self) -> None:
-        places = sorted(self._asking)
-        active = np.zeros(self._capacity, bool)
-        active[places] = True
-        self._batch.direct(self._rhos, active)
-        reports = self._batch.advance(1)[0]
-        self._answers |= {place: reports[place] for place in places}
-        self._asking.clear()
-        self._turn.notify_all()
+    def result_of(self, future: "Future[Result]") -> Result:
+        """Wait for another process, while the others go on."""
+        self._absent[future] = getcurrent()
+        self._leader.switch()
+        return future.result()
 
-    def read(self, place: int, read: Callable[[Any], Result]) -> Result:
-        """Read from the batch while no iteration is under way.
-
-        Who reads is about to work on what was read, such as to look for an exact fit: the others do not wait for it.
-        """
-        with self._turn:
-            self._away.add(place)
-            self._turn.notify_all()
-            return read(self._batch)
+    def read(self, read: Callable[[Any], Result]) -> Result:
+        """Read from the batch."""
+        return read(self._batch)
 
 
 class Member:
     """One run of a party; an ``Engine``."""
+
+    burst = BURST
 
     def __init__(self, party: Party, place: int, problem: Problem) -> None:
         self.problem = problem
@@ -103,18 +119,23 @@ class Member:
 
     def step(self, following: float | None = None) -> Measures:
         """Carry out one iteration, with the others; see ``Engine``."""
-        report = self._party.step(self._place, following)
+        (report,) = self._party.steps(self._place, 1, following)
         if following is not None:
             self.rhos = (following, following, following)
         return measured(report, self.problem, self._data_norm)
 
+    def steps(self, count: int) -> list[Measures]:
+        """Carry out ``count`` iterations, with the others."""
+        reports = self._party.steps(self._place, count, None)
+        return [measured(report, self.problem, self._data_norm) for report in reports]
+
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""
-        return self._party.read(self._place, lambda batch: batch.dictionary(self._place))
+        return self._party.read(lambda batch: batch.dictionary(self._place))
 
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
-        return self._party.read(self._place, lambda batch: batch.codes(self._place))
+        return self._party.read(lambda batch: batch.codes(self._place))
 
     def state(self) -> RunState:
         """Refuse: runs of a party are not kept on disk."""
@@ -130,11 +151,11 @@ class Member:
 
 
 PARTY: contextvars.ContextVar[Party | None] = contextvars.ContextVar("PARTY", default=None)
-"""The party that new runs of this thread join."""
+"""The party that new runs join."""
 
 
 def all_together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Call each task in a thread of its own; runs on the GPU that they make, all of one shape, share a batch.
+    """Call each task; runs on the GPU that they make, all of one shape, share a batch.
 
     Returns
     -------
@@ -142,11 +163,17 @@ def all_together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
         The tasks' results, in their order; the first failure is raised, once all have ended.
     """
     party = Party(len(tasks))
+    results: dict[int, Result] = {}
+    failures: list[Exception] = []
 
-    def join_and_call(task: Callable[[], Result]) -> Result:
+    def call(index: int) -> None:
         PARTY.set(party)
-        return task()
+        try:
+            results[index] = tasks[index]()
+        except Exception as failure:
+            failures.append(failure)
 
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        futures = [pool.submit(contextvars.copy_context().run, join_and_call, task) for task in tasks]
-    return [future.result() for future in futures]
+    party.lead([partial(call, index) for index in range(len(tasks))])
+    if failures:
+        raise failures[0]
+    return [results[index] for index in range(len(tasks))]
