@@ -167,7 +167,7 @@ def batch():
 
 
 def memory():
-    data = np.zeros((2_000_000, 64), np.float32) + np.eye(64, dtype=np.float32)[np.arange(2_000_000) % 64]
+    data = np.zeros((400_000, 64), np.float32) + np.eye(64, dtype=np.float32)[np.arange(400_000) % 64]
     try:
         ROAD(1024, engine="cuda", epsilon=0.1, rho=1.0, max_iter=1, n_init=1).fit(data)
         message = "no error"
