@@ -17,6 +17,7 @@ from roadict.gathering import (
     norm,
     offset,
     picked,
+    quantile,
     together,
     words,
 )
@@ -81,6 +82,14 @@ def test_the_median_is_exact_for_any_signs_and_sizes(ranks, count):
     assert ranks(median, values[:count]) == np.median(values[:count])
     assert ranks(median, np.abs(values[:count])) == np.median(np.abs(values[:count]))
     assert ranks(median, np.full(count, -2.5)) == -2.5
+
+
+@pytest.mark.parametrize("count", [20, 19, 2, 1])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_a_quantile_is_one_of_the_values(ranks, count, share):
+    values = ROWS[:count, 0] * 10.0 ** np.arange(-150, 150, 15)[:count]
+    expected = np.sort(values)[max(1, int(np.ceil(share * count))) - 1]
+    assert ranks(lambda comm, rows: quantile(comm, rows, share), values) == expected
 
 
 def test_the_first_rank_has_the_word(ranks):

@@ -161,6 +161,15 @@ def median(comm: Comm, values: Array) -> float:
     return float(np.mean(_ordered(np.array(middle, np.int64).view(np.float64)).view(np.float64)))
 
 
+def quantile(comm: Comm, values: Array, share: float) -> float:
+    """Return the smallest value of all ranks that at least this share of the values does not exceed."""
+    if comm.size == 1:
+        return float(np.quantile(values, share, method="inverted_cdf"))
+    keys = _ordered(values.astype(np.float64))
+    rank = max(1, math.ceil(share * sum(counts(comm, len(keys)))))
+    return float(_ordered(np.array([_smallest_with(comm, keys, rank)]).view(np.float64)).view(np.float64)[0])
+
+
 def _ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Whole numbers in the order of the values; applied to a view of such numbers it gives the values' bits back."""
     bits = values.view(np.int64)

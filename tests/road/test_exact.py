@@ -56,6 +56,14 @@ def test_atoms_that_come_together_in_changing_ratios_are_not_mixed():
     assert unmixed(atoms, codes) is atoms
 
 
+def test_a_ratio_is_found_though_the_median_lies_between_two():
+    """Two atoms for two others of their plane: samples of either have them in one ratio, samples of both between."""
+    codes = np.array([[1.0, -0.5]] * 6 + [[1.0, 0.1]] + [[1.0, 0.4]] * 6)
+    found = unmixed(np.eye(2), codes)
+    ratio = found[0, 1] / found[0, 0]
+    assert min(abs(ratio + 0.5), abs(ratio - 0.4)) < 1e-12
+
+
 def test_of_a_pair_mixed_both_ways_only_one_changes():
     codes = np.tile([1.0, 0.5], (9, 1)) * np.arange(1, 10)[:, None]
     changed = np.any(unmixed(np.eye(2), codes) != np.eye(2), axis=1)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.pick import encode
 from roadict.distributed import SERIAL, Comm
-from roadict.gathering import condensed, counts, first_of, largest, median, norm, total
+from roadict.gathering import condensed, counts, first_of, largest, norm, quantile, total
 from roadict.linalg import solve_ridge, unit_rows
 from roadict.road.polish import polish_codes
 
@@ -185,6 +185,14 @@ def _extrapolated(rounds: list[tuple[Array, Array]]) -> Array:
     return unit_rows((images[-1] - weights @ np.diff(images, axis=0)).reshape(rounds[-1][0].shape))[0]
 
 
+def _commonest(ratios: Array, comm: Comm) -> tuple[float, float]:
+    """Of three quartiles that with the most values alike, and their number: more than ALIKE of all meet a quartile."""
+    quartiles = [quantile(comm, ratios, share) for share in (0.25, 0.5, 0.75)]
+    numbers = [total(comm, float(np.sum(np.abs(ratios - each) <= SAME_RATIO * abs(each)))) for each in quartiles]
+    best = int(np.argmax(numbers))
+    return quartiles[best], numbers[best]
+
+
 def unmixed(dictionary: Array, codes: Array, comm: Comm = SERIAL) -> Array:
     """Add to every atom that is mixed with another what always comes along of that one; the same array if none is.
 
@@ -205,9 +213,8 @@ def unmixed(dictionary: Array, codes: Array, comm: Comm = SERIAL) -> Array:
         if j in mixed:  # of a pair that is mixed both ways only one may change
             continue
         both = used[:, k] & used[:, j]
-        ratios = codes[both, j] / codes[both, k]
-        ratio = median(comm, ratios)
-        if total(comm, float(np.sum(np.abs(ratios - ratio) <= SAME_RATIO * abs(ratio)))) > ALIKE * uses[k]:
+        ratio, number = _commonest(codes[both, j] / codes[both, k], comm)
+        if number > ALIKE * uses[k]:
             atoms[k] += ratio * dictionary[j]
             mixed.add(k)
     return unit_rows(atoms)[0] if mixed else dictionary
