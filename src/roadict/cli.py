@@ -60,19 +60,15 @@ def main() -> None:
         complain(one_line(error))
         sys.exit(BAD_INPUT)
     except RuntimeError as error:
-        if not _lacks_a_gpu(error):
+        from roadict.road.engines.cuda import GpuError
+
+        if not isinstance(error, GpuError):
             raise
         complain(one_line(error))
         sys.exit(BAD_INPUT)
     if code == INTERRUPTED:  # Typer has caught Ctrl-C
         complain("interrupted; nothing was written")
     sys.exit(code)
-
-
-def _lacks_a_gpu(error: RuntimeError) -> bool:
-    """Whether the engine for GPUs said so; it is loaded only where it was asked for."""
-    engine = sys.modules.get("roadict.road.engines.cuda")
-    return engine is not None and isinstance(error, engine.GpuError)
 
 
 @app.callback(invoke_without_command=True)

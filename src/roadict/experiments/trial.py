@@ -23,6 +23,8 @@ from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
 from roadict.pictures import SuperResolution
 from roadict.pictures.resize import resize
+from roadict.road.engines.pick import PARTY
+from roadict.road.learn import ELSEWHERE
 from roadict.road.solve import Snapshot
 from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
@@ -74,9 +76,6 @@ def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Execut
 
 
 def _helped(trial: Trial, data: Path | None, helpers: Executor | None) -> Finished:
-    from roadict.road.engines.together import PARTY
-    from roadict.road.learn import ELSEWHERE
-
     party = PARTY.get()
     if helpers is not None and party is not None:
         ELSEWHERE.set(lambda function, *given: party.result_of(helpers.submit(function, *given)))
