@@ -130,7 +130,8 @@ class CudaEngine:
 
 
 def measured(report: Array, problem: Problem, data_norm: float) -> Measures:
-    """Measures from a row of a batch's reports; columns 8 to 10 are OLD_SHARE, OLD_NORM, NEW_SHARE of ``triton_passes``."""
+    """Measures from a row of a batch's reports (columns of ``triton_passes``)."""
+    # OLD_SHARE, OLD_NORM and NEW_SHARE there, which cannot be imported without Triton.
     old_share, old_norm, new_share = (float(number) for number in report[8:11])
     return measures_of(
         report, problem.formulation, share=old_share, kept=new_share, norm_before=old_norm, data_norm=data_norm
