@@ -23,6 +23,7 @@ from roadict.synthetic import planted
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
+pytest.importorskip("greenlet")
 
 from roadict.road.engines import cuda, gpu_layout, gpu_wide  # noqa: E402
 from roadict.road.engines.cuda import CudaEngine  # noqa: E402
