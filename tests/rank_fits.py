@@ -12,19 +12,14 @@ import numpy as np
 import torch
 from torch import distributed
 
+from rank_data import CUTS, FORMS, HOLES, TRUTH
 from roadict import ROAD
 from roadict.distributed import alone, current
 from roadict.gathering import gathered
 from roadict.synthetic import planted
 
-DATA = planted(151, 8, 12, sparsity=2, random_state=0).data
-HOLES = np.where(np.random.default_rng(1).random(DATA.shape) < 0.1, np.nan, DATA)
-CUTS = {1: [], 2: [110], 3: [110, 110]}  # uneven; the second of three ranks has nothing
-FITS = {
-    "exact": {"rho": 10.0},
-    "ball": {"rho": 10.0, "epsilon": 0.1},
-    "lasso": {"rho": 10.0, "formulation": "lasso"},
-    "inexact": {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260)},
+DATA = TRUTH.data
+FITS = FORMS | {
     "exact, missing": {"rho": 10.0, "missing_values": np.nan},
     "ball, missing": {"rho": 10.0, "missing_values": np.nan, "epsilon": 0.1},
     "lasso, missing": {"rho": 10.0, "missing_values": np.nan, "formulation": "lasso"},

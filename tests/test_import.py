@@ -1,8 +1,10 @@
 """What an import brings along, and in which order: heavy packages wait until they are needed."""
 
+import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 # scikit-learn brings SciPy, and pandas where it is installed.
@@ -26,7 +28,23 @@ def imported_by(statement):
             {"sklearn", "scipy", "numba", "pandas"},
         ),
         ("import roadict.cli", {"typer"}),
+        ("import roadict.road.engines.cuda", set()),
     ],
 )
 def test_imports_are_lazy(statement, allowed):
     assert imported_by(statement) <= allowed
+
+
+def test_the_program_learns_where_torch_is_not_installed(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch', name='torch')")
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(20, 3)))
+    done = subprocess.run(
+        [sys.executable, "-m", "roadict", "learn", "data.npy", "-o", "model.npz", "--max-iter", "2"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

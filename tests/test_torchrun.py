@@ -1,6 +1,5 @@
 """Real processes under torchrun: the same results as one process, a rank that is killed, a rank that hangs."""
 
-import importlib.util
 import os
 import re
 import signal
@@ -15,10 +14,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from rank_data import TRUTH
 from roadict import load
-from roadict.synthetic import planted
 
 pytest.importorskip("torch")
+
+import rank_fits
+
 pytestmark = pytest.mark.skipif(os.name == "nt" or not Path("/proc").exists(), reason="needs Linux")
 
 SCRIPT = Path(__file__).with_name("rank_fits.py")
@@ -29,15 +31,7 @@ LONG = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "1500", "--seed",
 
 
 @pytest.fixture(scope="module")
-def rank_fits():
-    spec = importlib.util.spec_from_file_location("rank_fits", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def serial_fits(rank_fits):
+def serial_fits():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return {name: rank_fits.model(name).fit(rank_fits.data_of(name)) for name in rank_fits.FITS}
@@ -93,10 +87,9 @@ def wait_for(condition, process):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("torchrun")
-    data = planted(151, 8, 12, sparsity=2, random_state=0).data
-    np.save(path / "data.npy", data)
+    np.save(path / "data.npy", TRUTH.data)
     (path / "parts").mkdir()
-    for index, part in enumerate(np.split(data, [75])):
+    for index, part in enumerate(np.split(TRUTH.data, [75])):
         np.save(path / "parts" / f"part-{index}.npy", part)
     with start(path, 2, "-m", "roadict", "learn", "data.npy", "-o", "unbroken.npz", *LONG) as process:
         out, err = process.communicate(timeout=GUARD)

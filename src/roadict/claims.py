@@ -22,7 +22,7 @@ TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 class Claim:
-    """The hold of one run on a folder; a context, from which it takes hold with ``take``.
+    """The hold of one run on a folder: ``take`` begins it, and leaving the context ends it.
 
     The system frees the lock however the process ends. The file is removed when the run has ended well, and stays
     where it has not: a run that torchrun starts again finds there that the folder is its own.

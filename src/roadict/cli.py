@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from roadict import __version__, cli_experiments, cli_learn, cli_pictures, cli_studio
-from roadict.cli_learn import DataArgument, KeyOption, QuietOption, fit_with_progress, report
+from roadict.cli_learn import fit_with_progress, report
 from roadict.console import (
     BAD_INPUT,
     EXPECTED,
@@ -21,12 +21,24 @@ from roadict.console import (
     progress_bar,
     showing_warnings,
 )
+from roadict.options import (
+    AlgorithmOption,
+    BoundOption,
+    CodesFileOption,
+    CoefficientsOption,
+    DataArgument,
+    JobsOption,
+    KeyOption,
+    ModelArgument,
+    QuietOption,
+    StillMissingOption,
+    WeightOption,
+)
 from roadict.usage import UsageError, examples, told
 
 if TYPE_CHECKING:
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder
-
-    Learned = ROAD | AlternatingDictionaryLearning
+    from roadict.cli_learn import Learned
+    from roadict.estimators import SparseCoder
 
 ENCODE_ROWS = 5000
 """Samples coded between two signs of progress."""
@@ -60,19 +72,15 @@ def main() -> None:
         complain(one_line(error))
         sys.exit(BAD_INPUT)
     except RuntimeError as error:
-        if not _lacks_a_gpu(error):
+        from roadict.road.engines.cuda import GpuError
+
+        if not isinstance(error, GpuError):
             raise
         complain(one_line(error))
         sys.exit(BAD_INPUT)
     if code == INTERRUPTED:  # Typer has caught Ctrl-C
         complain("interrupted; nothing was written")
     sys.exit(code)
-
-
-def _lacks_a_gpu(error: RuntimeError) -> bool:
-    """Whether the engine for GPUs said so; it is loaded only where it was asked for."""
-    engine = sys.modules.get("roadict.road.engines.cuda")
-    return engine is not None and isinstance(error, engine.GpuError)
 
 
 @app.callback(invoke_without_command=True)
@@ -94,37 +102,15 @@ def _root(
     )
 )
 def encode(
-    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
+    model_file: ModelArgument,
     data: DataArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Codes to write: .npz (as codes) or .npy.")],
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold. Default: as the model has it.",
-        ),
-    ] = None,
-    n_nonzero_coefs: Annotated[
-        int | None,
-        typer.Option(
-            "--n-nonzero-coefs",
-            "-s",
-            help="omp, mp, sp, cosamp, half: atoms per sample. Default: the model's, else a tenth of the features.",
-        ),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="lasso, half, threshold: weight of the sparsity. Default: the one chosen when learning."),
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="omp, mp, basis-pursuit: bound on the relative error of every sample, as 0.05."),
-    ] = None,
-    missing: Annotated[
-        bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries. Default: as when learning.")
-    ] = False,
-    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    output: CodesFileOption,
+    algorithm: AlgorithmOption = None,
+    n_nonzero_coefs: CoefficientsOption = None,
+    alpha: WeightOption = None,
+    epsilon: BoundOption = None,
+    missing: StillMissingOption = False,
+    jobs: JobsOption = None,
     key: KeyOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -159,7 +145,7 @@ def encode(
 
 @app.command(epilog=examples("roadict show model.npz -o atoms.png"))
 def show(
-    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")],
+    model_file: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
     quiet: QuietOption = False,
 ) -> None:

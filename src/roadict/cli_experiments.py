@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roadict.console import WorkStoppedError, check_output, progress_bar
+from roadict.options import QuietOption
 from roadict.road.engines.pick import ENGINES
 from roadict.usage import examples
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 METHODS = ("all", "road", "others")
 OutOption = Annotated[Path, typer.Option(help="Folder of the rows, one file for each experiment.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 
 def add_commands(app: typer.Typer) -> None:

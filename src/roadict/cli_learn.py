@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -24,7 +24,33 @@ from roadict.console import (
     stop_requests,
     watcher,
 )
-from roadict.road.engines.pick import ENGINES
+from roadict.options import (
+    AlphaOption,
+    BetaOption,
+    CheckpointOption,
+    CoderOption,
+    CodesOption,
+    ComponentsOption,
+    EngineOption,
+    EpsilonOption,
+    EveryOption,
+    FormulationOption,
+    IterationsOption,
+    KeyOption,
+    MethodOption,
+    MissingOption,
+    ModelOption,
+    PartsArgument,
+    QuietOption,
+    RankJobsOption,
+    ResumeOption,
+    RhoOption,
+    SeedOption,
+    SparsityOption,
+    StartsOption,
+    TimeoutOption,
+    TolOption,
+)
 from roadict.usage import examples
 
 if TYPE_CHECKING:
@@ -39,67 +65,6 @@ PATIENCE = 3.0
 SIGNAL_BASE = 128
 """Exit status of a process that a signal has ended, less the signal's number."""
 EVERY = "60s"
-
-DataArgument = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
-]
-PartsArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt; a folder of part-*.npy; a pattern of .npy files.",
-    ),
-]
-KeyOption = Annotated[str | None, typer.Option("--key", help="Name of the array in an .npz file with several.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
-ModelOption = Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")]
-ComponentsOption = Annotated[
-    int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the features.")
-]
-MethodOption = Annotated[
-    str,
-    typer.Option(
-        help="road, or a two-stage method: mod, ksvd, approximate-ksvd, simco, blotless, sequential, "
-        "consistent-sequential."
-    ),
-]
-CoderOption = Annotated[
-    str | None, typer.Option(help="two-stage: omp, lasso, ...; default omp, none for the sequential ones.")
-]
-SparsityOption = Annotated[
-    int | None, typer.Option(help="two-stage: coefficients per signal. Default: a tenth of the features.")
-]
-FormulationOption = Annotated[str, typer.Option(help="road: constrained, lasso or inexact.")]
-EpsilonOption = Annotated[
-    str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0 is noise-free.")
-]
-AlphaOption = Annotated[
-    float | None, typer.Option(help="lasso and the sequential methods: weight of the sum of |codes|.")
-]
-BetaOption = Annotated[str | None, typer.Option(help="inexact: one ridge weight or three, as 200,300,250.")]
-RhoOption = Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")]
-IterationsOption = Annotated[
-    int | None, typer.Option(help="Largest number of iterations. Default: 2000 for road, else 100.")
-]
-TolOption = Annotated[float, typer.Option(help="Bound on the relative residuals or changes; 0: run all iterations.")]
-StartsOption = Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")]
-MissingOption = Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")]
-EngineOption = Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")]
-SeedOption = Annotated[int | None, typer.Option(help="Same seed, same result.")]
-JobsOption = Annotated[int | None, typer.Option(help="Threads (of each process). Default: all cores.")]
-CheckpointOption = Annotated[
-    Path | None, typer.Option(help="Folder to keep the run in, so that it can go on after a stop of any kind.")
-]
-EveryOption = Annotated[str, typer.Option(help="Time from one checkpoint to the next, as 60s, 5min or 2h.")]
-ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one; else start.")
-]
-CodesOption = Annotated[
-    str, typer.Option(help="torchrun: codes in parts beside the model, one per process, or gather: in the model.")
-]
-TimeoutOption = Annotated[
-    str, typer.Option(help="torchrun: time without an answer after which another process counts as lost.")
-]
 
 
 class SilentEndError(Exception):
@@ -158,7 +123,7 @@ def learn(
     missing: MissingOption = False,
     engine: EngineOption = "auto",
     seed: SeedOption = None,
-    jobs: JobsOption = None,
+    jobs: RankJobsOption = None,
     checkpoint: CheckpointOption = None,
     every: EveryOption = EVERY,
     resume: ResumeOption = False,

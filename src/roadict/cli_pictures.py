@@ -7,6 +7,7 @@ import typer
 from numpy.typing import NDArray
 
 from roadict.console import check_output, number_or_word, progress_bar, showing_warnings, watcher
+from roadict.options import JobsOption, QuietOption
 from roadict.usage import examples
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ CompareOption = Annotated[
     typer.Option(help="Original to compare with: prints PSNR and SSIM, and draws OUTPUT-compare.png."),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
-JobsOption = Annotated[int | None, typer.Option(help="Threads. Default: all cores.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -159,7 +159,7 @@ _ALONE: ContextVar[bool] = ContextVar("alone", default=False)
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Within this block, and this thread, fits are of one process, also where a process group is initialised.
+    """Within this block, of this thread or coroutine, fits are of one process, also where there is a process group.
 
     Examples
     --------

@@ -154,9 +154,9 @@ def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:
     Examples
     --------
     >>> from roadict.distributed import SERIAL
-    >>> first, second = np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> fingerprint(first, SERIAL) == fingerprint(first.copy(), SERIAL), fingerprint(second, SERIAL)[:4]
-    (True, '...')
+    >>> first, second = fingerprint(np.eye(2), SERIAL), fingerprint(np.eye(2)[::-1], SERIAL)
+    >>> first == fingerprint(np.eye(2), SERIAL), first == second
+    (True, False)
     """
     n_columns = rows.shape[1]
     start = offset(comm, len(rows))

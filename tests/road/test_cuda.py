@@ -16,17 +16,18 @@ import pytest
 from roadict import ROAD, load
 from roadict.distributed import SERIAL
 from roadict.road.engines.fused import FusedEngine
-from roadict.road.engines.pick import engine_name, make_engine
+from roadict.road.engines.pick import PARTY, engine_name, make_engine
 from roadict.road.engines.reference import ReferenceEngine
 from roadict.road.solve import solve
 from roadict.synthetic import planted
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
+pytest.importorskip("greenlet")
 
 from roadict.road.engines import cuda, gpu_layout, gpu_wide  # noqa: E402
 from roadict.road.engines.cuda import CudaEngine  # noqa: E402
-from roadict.road.engines.together import PARTY, all_together  # noqa: E402
+from roadict.road.engines.together import all_together  # noqa: E402
 
 FORMS = ("exact", "ball", "lasso", "inexact-three")
 STEPS = 3
@@ -69,7 +70,7 @@ def test_three_parts_of_features(make_problem):
 
 @pytest.mark.parametrize("form", ["exact", "inexact-three"])
 def test_many_features_go_without_kernels_for_gram_matrices(make_problem, form):
-    shape = (gpu_wide.WIDEST + 6, 3, 20)
+    shape = (gpu_layout.WIDEST + 6, 3, 20)
     given = make_problem(form, shape)
     assert_same_run(CudaEngine(*given), ReferenceEngine(*given))
 
@@ -286,14 +287,15 @@ def test_without_a_gpu_the_error_says_what_to_do():
     assert 'use engine="numba"' in done.stderr
 
 
-def test_without_triton_the_error_names_the_extra(tmp_path):
-    (tmp_path / "triton.py").write_text("raise ImportError('no triton', name='triton')")
+@pytest.mark.parametrize("package", ["torch", "triton", "greenlet"])
+def test_without_a_package_the_error_names_the_extra(tmp_path, package):
+    (tmp_path / f"{package}.py").write_text(f"raise ImportError('no {package}', name='{package}')")
     code = "import numpy as np; from roadict import ROAD; ROAD(2, engine='cuda').fit(np.eye(4) + 1)"
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
-    assert "needs triton, which is not installed: pip install 'roadict[gpu]'" in done.stderr.splitlines()[-1]
+    assert f"needs {package}, which is not installed: pip install 'roadict[gpu]'" in done.stderr.splitlines()[-1]
 
 
 def test_the_numba_engine_agrees_with_one_rank(make_problem):

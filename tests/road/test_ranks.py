@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from rank_data import CUTS, FORMS, HOLES, TRUTH
 from roadict import ROAD
 from roadict.estimators.agreement import agreed_seed
 from roadict.metrics import dictionary_error
@@ -18,14 +19,7 @@ from roadict.road.solve import solve
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 
-TRUTH = planted(151, 8, 12, sparsity=2, random_state=0)
-HOLES = np.where(np.random.default_rng(1).random(TRUTH.data.shape) < 0.1, np.nan, TRUTH.data)
-CUTS = {1: [], 2: [110], 3: [110, 110], 4: [1, 2, 150]}  # uneven; the second of three ranks has nothing
-FITS = {
-    "exact": {"rho": 10.0},
-    "ball": {"rho": 10.0, "epsilon": 0.1},
-    "lasso": {"rho": 10.0, "formulation": "lasso"},
-    "inexact": {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260)},
+FITS = FORMS | {
     "missing": {"rho": 10.0, "missing_values": np.nan},
     "missing and few atoms": {"rho": 10.0, "missing_values": np.nan, "n_components": 5},
     "few atoms": {"rho": 10.0, "n_components": 5},

@@ -130,7 +130,7 @@ def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]
     ):
         number = len({row["settings"]["seed"] for row in own})
         engines = Counter(row["settings"]["engine"] for row in own)
-        engine = max(sorted(engines), key=lambda name: engines[name], default="")
+        engine = max(sorted(engines), key=lambda each: engines[each], default="")
         shares.append((name, number, "" if engine in ("", "auto") else f" --engine {engine}"))
     out = f"--out {folder}" + (" --data FOLDER" if any("paper" in _source(row) for row in rows) else "")
     head = f"roadict reproduce {experiment.name}"
@@ -215,8 +215,8 @@ def _deviation(values: list[float]) -> Cell:
 def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Path) -> tuple[Shown, ...]:
     """The original and the pictures of the first seed, in the order of the labels; those that are there."""
     own = [row for row in rows if row["settings"]["panel"] == panel.name]
-    seeds = Counter(row["settings"]["seed"] for row in own)
-    first = {row["settings"]["method"]["name"]: row for row in own if row["settings"]["seed"] == min(seeds)}
+    seed = min(row["settings"]["seed"] for row in own)
+    first = {row["settings"]["method"]["name"]: row for row in own if row["settings"]["seed"] == seed}
 
     def read(name: str, ending: str = "") -> bytes:
         path = folder / PICTURES / f"{first[name]['key']}{ending}.png"

@@ -26,9 +26,10 @@ from roadict.model_io import atomic_write
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
 OF_A_GPU = ("torch", "triton")
 MOST_TOGETHER = 50
-"""Runs that share a GPU at most, each in a thread of its own."""
+"""Runs that share a GPU at most; each is a coroutine of one process."""
 HELPERS = 4
-"""Processes that look for exact fits for one that uses the GPU: several of those wait for each other."""
+"""Jobs for each process that uses the GPU, spent on processes that look for exact fits for it: several processes on one
+GPU would wait for each other."""
 PICTURES = "pictures"
 """Folder of the enlarged pictures, each named by the key of its row."""
 
@@ -68,30 +69,37 @@ def run(
         Called with every trial that is done.
     """
     files = {name: RowFile(_path(folder, name)) for name in {trial.experiment for trial in trials}}
-
-    def work(parts: list[list[Trial]], helpers: int) -> Iterator[Any]:
-        for batch in parts:
-            # Another run into the same folder may have got there first.
-            left = [trial for trial in batch if trial.key() not in files[trial.experiment].known()]
-            if left:
-                yield joblib.delayed(_execute)(left, data, os.getpid(), platform.node(), helpers)
-            if finished is not None:
-                for trial in batch:
-                    if trial not in left:
-                        finished(trial)
-
+    tell = finished or _tell_nobody
     shared = [trial for trial in trials if _shares(trial)]
     others = [[trial] for trial in trials if not _shares(trial)]
     on_gpu = max(1, jobs // HELPERS)
     for n_jobs, parts, helpers in ((on_gpu, batches(shared, on_gpu), jobs // on_gpu), (jobs, others, 0)):
+        calls = (
+            joblib.delayed(_execute)(batch, data, os.getpid(), platform.node(), helpers)
+            for batch in _without_rows(parts, files, tell)
+        )
         # Dispatched one by one and written by this process, so that a backend of other machines needs no common disk.
-        for several in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
-            work(parts, helpers)
-        ):
+        for several in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
             for done in several:
                 _keep(done, folder, files[done.trial.experiment])
-                if finished is not None:
-                    finished(done.trial)
+                tell(done.trial)
+
+
+def _tell_nobody(trial: Trial) -> None:
+    pass
+
+
+def _without_rows(
+    parts: list[list[Trial]], files: dict[str, RowFile], finished: Callable[[Trial], None]
+) -> Iterator[list[Trial]]:
+    """Give batches when their turn comes, less the trials that another run into the same folder has done by then."""
+    for batch in parts:
+        left = [trial for trial in batch if trial.key() not in files[trial.experiment].known()]
+        if left:
+            yield left
+        for trial in batch:
+            if trial not in left:
+                finished(trial)
 
 
 def _shares(trial: Trial) -> bool:
@@ -112,6 +120,7 @@ def batches(trials: Iterable[Trial], jobs: int) -> list[list[Trial]]:
 
 
 def _execute(trials: list[Trial], data: Path | None, runner: int, host: str, helpers: int) -> list[Finished]:
+    """Carry out trials in a process that ``runner``, on the machine ``host``, may have started."""
     if os.getppid() == runner:  # a process that the runner started on this machine
         _end_with(runner)
     elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
@@ -133,12 +142,13 @@ def _named(trial: Trial) -> str:
 
 
 def _runs(process: int) -> bool:
+    """Whether there is a process of this number on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except OSError:  # it is somebody else's
-        return True
+        pass
     return True
 
 

@@ -119,8 +119,3 @@ def spread(values: list[float]) -> Spread:
     """
     low, high = np.quantile(values, [0.25, 0.75])
     return Spread(float(np.mean(values)), float(low), float(high), len(values))
-
-
-def means(values: dict[float, list[float]]) -> dict[float, float]:
-    """The mean of every point."""
-    return {at: float(np.mean(trials)) for at, trials in values.items()}

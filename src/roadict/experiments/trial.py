@@ -23,6 +23,8 @@ from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
 from roadict.pictures import SuperResolution
 from roadict.pictures.resize import resize
+from roadict.road.engines.pick import PARTY
+from roadict.road.learn import ELSEWHERE
 from roadict.road.solve import Snapshot
 from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
@@ -31,9 +33,9 @@ from roadict.two_stage import starting_atoms
 ATOMS, ORIGINAL = "-atoms", "-original"
 """Endings of the names of a picture of atoms, and of the one that was to be enlarged."""
 SHEET = 8
-"""Rows and columns of such a picture."""
-START_KEY = 21
-DRAW_KEY = 22
+"""Rows and columns of a picture of atoms, at most."""
+START_KEY, DRAW_KEY = 21, 22
+"""Set the random numbers of a start and of a draw of pictures apart from the data's, so that no start is the truth."""
 TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
 """Iterations after which the error is kept, evenly on a log scale up to 10,000."""
 
@@ -62,7 +64,7 @@ def execute(trial: Trial, data: Path | None) -> Finished:
 def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Executor | None = None) -> list[Finished]:
     """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time.
 
-    ``helpers`` look for exact fits, if there are any.
+    Processes of ``helpers``, if there are any, look for exact fits meanwhile.
     """
     from roadict.road.engines.together import all_together
 
@@ -74,9 +76,7 @@ def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Execut
 
 
 def _helped(trial: Trial, data: Path | None, helpers: Executor | None) -> Finished:
-    from roadict.road.engines.together import PARTY
-    from roadict.road.learn import ELSEWHERE
-
+    """Carry out a trial as one of a party; it lets the others go on while it waits for its helper."""
     party = PARTY.get()
     if helpers is not None and party is not None:
         ELSEWHERE.set(lambda function, *given: party.result_of(helpers.submit(function, *given)))
@@ -147,7 +147,6 @@ def _learner(
     problem: PlantedProblem, trial: Trial, truth: Planted, callback: Callable[[Snapshot], None] | None
 ) -> ROAD | AlternatingDictionaryLearning:
     method = trial.method
-    # The keys of data and start differ, so that no start is the truth.
     (rng,) = streams(trial.seed, START_KEY, 1)
     start = None if method.own_start else starting_atoms(truth.data, problem.n_components, rng)
     shared: dict[str, Any] = {"dict_init": start, "callback": callback, "random_state": trial.seed, "n_jobs": 1}

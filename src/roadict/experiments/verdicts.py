@@ -41,7 +41,7 @@ TABLE_ORDERS = {
     ("zebra", "zeyde"): ("ksvd", "blotless", "mod"),
 }
 """ROAD's opponents from the best to the worst, as in the paper's tables; ROAD leads them all."""
-TABLE_ROADS = ("road", "road-paper")
+TABLE_ROADS = ("road", PAPER)
 TABLE_NAMES = NAMES | {"road": "ROAD"}
 
 
@@ -92,18 +92,15 @@ def _exact_reaches_zero(rows: list[Row]) -> Verdict:
         f"{share:.0%} of {counted(len(points[n]))} below {ZERO:g}"
         for n, share in shares.items()
     )
-    text += f"; {counted(least)}{few(least)}" if (least := min(map(len, points.values()))) < ENOUGH else ""
-    return Verdict("solvers", claim, _graded(min(shares.values())), text)
+    return Verdict("solvers", claim, _graded(min(shares.values())), text + _few_of_some(points.values()))
 
 
 def _inexact_stays(rows: list[Row]) -> Verdict:
     claim = "iADMM stays near 0.01 after 10,000 iterations"
     ends = {
-        method: errors
+        method: points[300]
         for method, points in by_samples(rows, "samples").items()
-        if method.startswith("iadmm")
-        for errors in [points.get(300, [])]
-        if errors
+        if method.startswith("iadmm") and 300 in points
     }
     if not ends:
         return Verdict("solvers", claim, TOO_FEW, LACKING)
@@ -113,8 +110,13 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
         f"{words.get(method, method)}: mean error {_short(np.mean(errors))} over {counted(len(errors))}"
         for method, errors in ends.items()
     )
-    text += f"; {counted(least)}{few(least)}" if (least := min(map(len, ends.values()))) < ENOUGH else ""
-    return Verdict("solvers", claim, _all_some_none(near), text)
+    return Verdict("solvers", claim, _all_some_none(near), text + _few_of_some(ends.values()))
+
+
+def _few_of_some(trials: Iterable[list[float]]) -> str:
+    """Warn where some of these points have few trials."""
+    least = min(map(len, trials))
+    return f"; {counted(least)}{few(least)}" if least < ENOUGH else ""
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ def needed(curve: dict[float, float]) -> float:
 
 
 def samples_needed(curve: dict[float, float]) -> str:
-    """The same in words."""
+    """Say how many samples are ``needed``."""
     found = needed(curve)
     return f"{found:g}" if np.isfinite(found) else f"more than {max(curve):g}"
 

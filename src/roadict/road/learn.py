@@ -16,7 +16,7 @@ from roadict.gathering import first_of, total
 from roadict.keeper import Keeper
 from roadict.metrics import dictionary_error
 from roadict.progress import ProgressLine
-from roadict.road.engines.pick import Engine, Run, make_engine
+from roadict.road.engines.pick import PARTY, Engine, Run, make_engine
 from roadict.road.exact import find_exact_fit
 from roadict.road.fit import Fit, error_slack, finish, summary, to_user
 from roadict.road.history import History
@@ -139,8 +139,6 @@ def _may_share(plan: Plan) -> bool:
 
     Not where a run may end with an exact fit: the others are then not needed, and looking for it is the CPU's work.
     """
-    from roadict.road.engines.together import PARTY
-
     return len(plan.runs) > 1 and not plan.wants_exact_fit and plan.comm is SERIAL and PARTY.get() is None
 
 

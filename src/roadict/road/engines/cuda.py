@@ -1,4 +1,4 @@
-"""The engine for GPUs: one run alone, or many of one shape that go through their iterations together."""
+"""The engine for GPUs: one run alone; ``together`` has many of one shape. Imports torch only where there is work."""
 
 import os
 from typing import Any
@@ -25,7 +25,7 @@ INSTALL = "pip install 'roadict[gpu]'"
 
 
 class GpuError(RuntimeError):
-    """There is no GPU to use, or not enough of it."""
+    """There is no GPU to use, or what it needs is not installed, or it does not take the problem."""
 
 
 def gpu_device() -> Any:
@@ -131,6 +131,7 @@ class CudaEngine:
 
 def measured(report: Array, problem: Problem, data_norm: float) -> Measures:
     """Measures from a row of a batch's reports (columns of ``triton_passes``)."""
+    # OLD_SHARE, OLD_NORM and NEW_SHARE there, which cannot be imported without Triton.
     old_share, old_norm, new_share = (float(number) for number in report[8:11])
     return measures_of(
         report, problem.formulation, share=old_share, kept=new_share, norm_before=old_norm, data_norm=data_norm

@@ -94,9 +94,9 @@ class ExactBatch:
 
     def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
         """Set every problem's ρ for the iterations after the next one, and whether it takes part."""
-        self._control[:, passes.NEXT_RHO.value :: passes.ACTIVE.value - passes.NEXT_RHO.value] = self._sent(
-            np.stack([rhos, active.astype(np.float64)], axis=1)
-        )
+        # Both columns, the second and the last, by one copy to the device: a batch of small runs waits for every one.
+        columns = slice(passes.NEXT_RHO.value, None, passes.ACTIVE.value - passes.NEXT_RHO.value)
+        self._control[:, columns] = self._sent(np.stack([rhos, active.astype(np.float64)], axis=1))
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` ≤ N_SLOTS iterations; returns their reports, shape (count, problem, column)."""

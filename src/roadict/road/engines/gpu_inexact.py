@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from roadict.distributed import SERIAL, Comm
 from roadict.road.engines import triton_passes as passes
 from roadict.road.engines.gpu_exact import STEP_TOLERANCE
-from roadict.road.engines.gpu_layout import SMALLEST_PRODUCT, power_of_two
-from roadict.road.engines.gpu_wide import WIDEST, wide_eigenvectors
+from roadict.road.engines.gpu_layout import SMALLEST_PRODUCT, WIDEST, power_of_two
+from roadict.road.engines.gpu_wide import wide_eigenvectors
 from roadict.road.engines.triton_eigen import top_eigenvectors
 from roadict.road.formulation import Problem
 from roadict.road.state import RunState

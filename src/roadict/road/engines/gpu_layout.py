@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from roadict.road.engines.gpu_wide import WIDEST
-
+WIDEST = 64
+"""Features up to which the kernels of ``triton_passes`` and ``triton_eigen`` are used."""
 PROGRAMS = 2048
 """Programs of a kernel that keep a large GPU busy."""
 VECTOR_BYTES = 16

@@ -2,8 +2,6 @@
 
 import torch
 
-WIDEST = 64
-"""Features up to which the kernels of ``triton_passes`` and ``triton_eigen`` are used."""
 BYTES_AT_ONCE = 2**28
 SQUARINGS = 8
 STEPS = 12

@@ -1,7 +1,8 @@
 """What runs and engines are, and engines by name."""
 
+from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from roadict.distributed import Comm
 from roadict.road.formulation import Measures, Problem, Triple
 from roadict.road.state import Restorable
 
+if TYPE_CHECKING:
+    from roadict.road.engines.together import Party
+
 Array = NDArray[np.floating]
 
 ENGINES = ("auto", "reference", "numba", "cuda")
@@ -17,6 +21,8 @@ WORTH_A_GPU = 5_000_000
 """Numbers per state array from which "auto" takes a GPU: below it, loading torch takes longer than most fits."""
 WIDE = 2
 """Features per sample beyond which "auto" takes the reference engine."""
+PARTY: ContextVar["Party | None"] = ContextVar("PARTY", default=None)
+"""The batch on a GPU that new runs join; here, as ``together`` needs what is not always installed."""
 
 
 class Run(Protocol):
@@ -69,8 +75,8 @@ def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -
 
 
 def _has_gpu() -> bool:
-    """Whether torch, Triton and a GPU are there; torch is imported only where it is installed."""
-    if find_spec("torch") is None or find_spec("triton") is None:
+    """Whether a GPU and all that the engine needs are there; torch is imported only where it is installed."""
+    if any(find_spec(name) is None for name in ("torch", "triton", "greenlet")):
         return False
     import torch
 
@@ -98,7 +104,6 @@ def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_
         return ReferenceEngine(problem, dictionary, codes, comm)
     if name == "cuda":
         from roadict.road.engines.cuda import CudaEngine
-        from roadict.road.engines.together import PARTY
 
         party = PARTY.get()
         if party is not None:

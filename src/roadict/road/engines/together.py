@@ -17,6 +17,7 @@ from greenlet import getcurrent, greenlet
 from numpy.typing import NDArray
 
 from roadict.road.engines.cuda import BURST, make_batch, measured
+from roadict.road.engines.pick import PARTY
 from roadict.road.formulation import Measures, Problem, Triple
 from roadict.road.state import RunState
 
@@ -34,19 +35,28 @@ class Request:
 
 
 class Party:
-    """A batch with places that runs take and leave; whoever makes it leads it."""
+    """A batch with places that runs take and leave; whoever makes it leads it.
+
+    Attributes
+    ----------
+    batch : ExactBatch, InexactBatch or None
+        Made for the first run that joins, which the others must resemble.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._leader = getcurrent()
         self._places = list(range(capacity))
         self._capacity = capacity
-        self._batch: Any = None
+        self.batch: Any = None
         self._rhos = np.ones(capacity)
         self._requests: dict[int, Request] = {}
         self._absent: dict[Future[Any], greenlet] = {}
 
     def lead(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Carry out tasks to their end, their runs' iterations together."""
+        """Carry out tasks to their end, their runs' iterations together.
+
+        A task has the word until it waits for iterations or for another process; then the next one has it.
+        """
         for task in tasks:
             run = greenlet(task)
             run.gr_context = contextvars.copy_context()
@@ -64,9 +74,9 @@ class Party:
         """Carry out as many iterations as all runs that wait for any have asked for."""
         active = np.zeros(self._capacity, bool)
         active[list(self._requests)] = True
-        self._batch.direct(self._rhos, active)
+        self.batch.direct(self._rhos, active)
         count = min(request.count - len(request.reports) for request in self._requests.values())
-        reports = self._batch.advance(count)
+        reports = self.batch.advance(count)
         for place, request in list(self._requests.items()):
             request.reports.extend(reports[:, place])
             if len(request.reports) == request.count:
@@ -75,10 +85,10 @@ class Party:
 
     def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Member":
         """Start a run in a free place."""
-        if self._batch is None:
-            self._batch = make_batch(problem, len(dictionary), self._capacity)
+        if self.batch is None:
+            self.batch = make_batch(problem, len(dictionary), self._capacity)
         place = self._places.pop()
-        self._batch.load(place, problem, dictionary, codes)
+        self.batch.load(place, problem, dictionary, codes)
         self._rhos[place] = problem.rhos[0]
         return Member(self, place, problem)
 
@@ -100,10 +110,6 @@ class Party:
         self._absent[future] = getcurrent()
         self._leader.switch()
         return future.result()
-
-    def read(self, read: Callable[[Any], Result]) -> Result:
-        """Read from the batch."""
-        return read(self._batch)
 
 
 class Member:
@@ -131,11 +137,13 @@ class Member:
 
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""
-        return self._party.read(lambda batch: batch.dictionary(self._place))
+        atoms: Array = self._party.batch.dictionary(self._place)
+        return atoms
 
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
-        return self._party.read(lambda batch: batch.codes(self._place))
+        codes: Array = self._party.batch.codes(self._place)
+        return codes
 
     def state(self) -> RunState:
         """Refuse: runs of a party are not kept on disk."""
@@ -148,10 +156,6 @@ class Member:
     def close(self) -> None:
         """Leave the party; call it when the results have been read."""
         self._party.leave(self._place)
-
-
-PARTY: contextvars.ContextVar[Party | None] = contextvars.ContextVar("PARTY", default=None)
-"""The party that new runs join."""
 
 
 def all_together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:

@@ -8,6 +8,7 @@ import gradio as gr
 from roadict.studio.jobs import Bench
 from roadict.studio.page.pictures_tab import PicturesTab
 from roadict.studio.page.signals_tab import SignalsTab
+from roadict.studio.page.tab import PLAIN
 
 CSS_FILE = Path(__file__).with_name("style.css")
 _DAY = 24 * 3600
@@ -51,7 +52,7 @@ def build(bench: Bench, folder: Path) -> Any:
     jobs.mkdir()
     samples.mkdir()
     with gr.Blocks(title="roadict studio", analytics_enabled=False, delete_cache=(_DAY, _DAY)) as page:
-        gr.HTML(_HEADING, apply_default_css=False, elem_classes="rd-html")
+        gr.HTML(_HEADING, **PLAIN)
         with gr.Tabs():
             with gr.Tab("Pictures", id="pictures"):
                 pictures = PicturesTab(bench, jobs, samples)

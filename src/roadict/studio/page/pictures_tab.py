@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from roadict.pictures.files import write_picture
 from roadict.studio import comparison, inputs, panels
-from roadict.studio.commands import Command, picture_command
+from roadict.studio.commands import TASKS, Command, picture_command
 from roadict.studio.drawings import data_uri
 from roadict.studio.jobs import Job
-from roadict.studio.page.tab import Tab, Update
+from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
 from roadict.studio.samples import picture_samples
 
 DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
-_TASKS = [("Upscale", "upscale"), ("Denoise", "denoise"), ("Inpaint", "inpaint")]
 _HINTS = {
     "upscale": "Adds detail learned from other pictures. The first time trains a model, and keeps it.",
     "denoise": "Takes grain off, by atoms learned from the picture itself.",
@@ -37,10 +36,8 @@ class PicturesTab(Tab):
     def _add_inputs(self, samples: Path) -> None:
         self._samples = picture_samples(samples)
         self.picture = gr.File(label="Picture", height=132, elem_id="pictures-file")
-        self.preview = gr.HTML(
-            apply_default_css=False, elem_classes="rd-html", elem_id="pictures-preview", visible=False
-        )
-        gr.HTML('<p class="rd-label">Or try a sample</p>', apply_default_css=False, elem_classes="rd-html")
+        self.preview = gr.HTML(elem_id="pictures-preview", visible=False, **PLAIN)
+        self._add_sample_label()
         self.gallery = gr.Gallery(
             [(str(sample.file), sample.title) for sample in self._samples],
             columns=3,
@@ -59,7 +56,11 @@ class PicturesTab(Tab):
 
     def _add_options(self) -> None:
         self.task = gr.Radio(
-            _TASKS, value="upscale", label="What to do", info=_HINTS["upscale"], elem_id="pictures-task"
+            [(task.capitalize(), task) for task in TASKS],
+            value="upscale",
+            label="What to do",
+            info=_HINTS["upscale"],
+            elem_id="pictures-task",
         )
         self.scale = gr.Radio([2, 3, 4], value=3, label="Times larger")
         self.sigma = gr.Textbox(
@@ -94,23 +95,22 @@ class PicturesTab(Tab):
         )
 
     def _connect(self) -> None:
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         chosen, options = [self.task, self.source], [self.task, self.scale, self.sigma, self.source, self.mask_file]
-        gr.on([self.task.change, self.source.change], self._arrange, chosen, options, **quiet)
+        gr.on([self.task.change, self.source.change], self._arrange, chosen, options, **QUIET)
         gr.on(
             [self.picture.change, self.task.change, self.source.change],
             self._look,
             [self.picture, *chosen],
             [self.preview, self.editor],
-            **quiet,
+            **QUIET,
         )
-        self.gallery.select(self._take_sample, None, [self.picture, self.task, self.source], **quiet)
+        self.gallery.select(self._take_sample, None, [self.picture, self.task, self.source], **QUIET)
         self.start.click(
             self._run,
             [self.picture, self.task, self.scale, self.sigma, self.source, self.editor, self.mask_file, self.seed],
             list(self.outputs | {self.slider}),
             concurrency_limit=None,
-            **quiet,
+            **QUIET,
         )
 
     def _take_sample(self, event: gr.SelectData) -> tuple[str, str, str]:

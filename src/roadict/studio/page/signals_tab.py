@@ -3,7 +3,6 @@
 import html
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -12,7 +11,7 @@ from roadict.estimators import load
 from roadict.studio import drawings, inputs, panels
 from roadict.studio.commands import Command, learn_command
 from roadict.studio.jobs import Job
-from roadict.studio.page.tab import Tab, Update
+from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
 from roadict.studio.samples import signal_samples
 from roadict.updates.pick import UPDATES
 
@@ -30,8 +29,8 @@ class SignalsTab(Tab):
     def _add_inputs(self, samples: Path) -> None:
         self._samples = signal_samples(samples)
         self.data = gr.File(label="Signals, one per row: .npy or .csv", height=132, elem_id="signals-file")
-        self.summary = gr.HTML(apply_default_css=False, elem_classes="rd-html", elem_id="signals-summary")
-        gr.HTML('<p class="rd-label">Or try a sample</p>', apply_default_css=False, elem_classes="rd-html")
+        self.summary = gr.HTML(elem_id="signals-summary", **PLAIN)
+        self._add_sample_label()
         with gr.Row():
             self.samples = [gr.Button(sample.title, size="md", min_width=140) for sample in self._samples]
         with gr.Row():
@@ -48,21 +47,20 @@ class SignalsTab(Tab):
             self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same model.")
 
     def _connect(self) -> None:
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        self.data.change(self._look, self.data, self.summary, **quiet)
+        self.data.change(self._look, self.data, self.summary, **QUIET)
         for button, sample in zip(self.samples, self._samples, strict=True):
             values = (
                 str(sample.file),
                 str(sample.n_components),
                 "auto" if sample.epsilon is None else str(sample.epsilon),
             )
-            button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **quiet)
+            button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **QUIET)
         self.start.click(
             self._run,
             [self.data, self.n_components, self.epsilon, self.missing, self.method, self.sparsity, self.seed],
             list(self.outputs),
             concurrency_limit=None,
-            **quiet,
+            **QUIET,
         )
 
     def _look(self, path: str | None) -> str:

@@ -15,6 +15,10 @@ from roadict.studio.jobs import Bench, Job
 Update = dict[Any, Any]
 PAUSE = 0.3
 """Seconds between two looks at a job."""
+PLAIN: dict[str, Any] = {"apply_default_css": False, "elem_classes": "rd-html"}
+"""For HTML that our style sheet alone dresses."""
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+"""For events: no spinner over what changes, and no name in Gradio's interface for programs."""
 
 
 class Tab(ABC):
@@ -53,6 +57,9 @@ class Tab(ABC):
     def _add_inputs(self, samples: Path) -> None:
         """Place what people drop and choose."""
 
+    def _add_sample_label(self) -> None:
+        gr.HTML('<p class="rd-label">Or try a sample</p>', **PLAIN)
+
     def _add_results(self) -> None:  # noqa: B027 (a tab may show nothing more)
         """Place what a job shows besides the panel."""
 
@@ -66,14 +73,13 @@ class Tab(ABC):
             self.stop = gr.Button(
                 "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1
             )
-        self.stop.click(self.leave, queue=False, show_progress="hidden", api_visibility="private")
+        self.stop.click(self.leave, queue=False, **QUIET)
 
     def _add_panel(self) -> None:
         self.panel = gr.HTML(
             panels.idle("Nothing has run yet", self.invitation),
-            apply_default_css=False,
-            elem_classes="rd-html",
             elem_id=f"{self.name}-panel",
+            **PLAIN,
         )
 
     def _add_downloads(self) -> None:
