@@ -188,18 +188,21 @@ def bad(folder):
             part = np.load(folder / "parts" / f"part-{index}.npy")
             part[0, 0] = np.nan if index in wrong else 0
             np.save(folder / name / f"part-{index}.npy", part)
+    np.save(folder / "own.codes-1-of-2.npy", np.load(folder / "data.npy"))
     return folder
 
 
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ("second", (), "Input X contains NaN"),
+        ("second", (), "Input X contains NaN in 1 place (first: row 75, column 0)"),
         ("both", (), "Input X contains NaN"),
         ("none.npy", (), "No such file or directory: 'none.npy'"),
         ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),
         ("data.npy", ("--codes", "all"), "--codes all must be parts or gather"),
         ("data.npy", ("-o", "missing/none.npz"), "missing does not exist"),
+        ("own.codes-1-of-2.npy", ("-o", "own.npz", "--codes", "parts"), "own.codes-1-of-2.npy is also an input"),
+        ("own.codes-[0-9]-*.npy", ("-o", "own.npz", "--codes", "parts"), "own.codes-1-of-2.npy is also an input"),
     ],
 )
 def test_bad_input_is_told_once_and_all_ranks_end_with_2(bad, data, options, message):

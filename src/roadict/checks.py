@@ -79,7 +79,7 @@ def unmasked(X: Any, missing: bool) -> Any:
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
 
 
-def observed_only(X: Any, missing_values: bool = True) -> None:
+def observed_only(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
     """Refuse NaN with the remedy that fits; other bad input is left to later checks.
 
     Parameters
@@ -87,6 +87,8 @@ def observed_only(X: Any, missing_values: bool = True) -> None:
     X : anything
     missing_values : bool
         Whether the estimator has a parameter of this name.
+    first_row : int
+        Number of the first row of X among those of all ranks.
     """
     if hasattr(X, "isna"):
         nan = np.asarray(X.isna())
@@ -101,7 +103,7 @@ def observed_only(X: Any, missing_values: bool = True) -> None:
             if missing_values
             else "leave such samples out, or use ROAD with missing_values=np.nan"
         )
-        where = f"{plural(len(rows), 'place')} (first: row {rows[0]}, column {columns[0]})"
+        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]})"
         raise ValueError(f"Input X contains NaN in {where}; {remedy}")
 
 
@@ -168,13 +170,16 @@ def given_dictionary(name: str, value: Any, shape: tuple[int, int], dtype: np.dt
     return array
 
 
-def split_missing(X: Array, missing: bool) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Split data with NaN into data with zeros and a mask of the observed entries (None: all)."""
+def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, NDArray[np.bool_] | None]:
+    """Split data with NaN into data with zeros and a mask of the observed entries (None: all).
+
+    Rows are told with numbers from ``first_row`` on.
+    """
     if not missing or not np.isnan(X).any():
         return X, None
     observed = ~np.isnan(X)
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
         rows = plural(len(empty), "sample")
-        raise ValueError(f"{rows} with no observed entry (first: row {empty[0]}); leave such samples out")
+        raise ValueError(f"{rows} with no observed entry (first: row {first_row + empty[0]}); leave such samples out")
     return np.where(observed, X, 0).astype(X.dtype), observed

@@ -18,6 +18,7 @@ from roadict.console import (
     complain,
     number_or_word,
     one_line,
+    one_or_three,
     progress_bar,
     seconds,
     showing_warnings,
@@ -150,7 +151,7 @@ def learn(
     }
     with _one_voice_per_machine():
         keeping = _checked_keeping(checkpoint, every, resume, codes)
-        patience = seconds("--timeout", timeout)
+        patience = seconds("--timeout", timeout, fewest=1.0)
         if method == "road":
             _refuse(method, {"--coder": (coder, None), "--sparsity": (sparsity, None)})
             model = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
@@ -182,8 +183,8 @@ def _road(
         formulation=formulation,
         epsilon=number_or_word("--epsilon", epsilon),
         alpha=alpha,
-        beta=None if beta is None else _one_or_three("--beta", beta),
-        rho=rho if rho == "auto" else _one_or_three("--rho", rho),
+        beta=None if beta is None else one_or_three("--beta", beta),
+        rho=rho if rho == "auto" else one_or_three("--rho", rho),
         n_init=n_init,
         missing_values=np.nan if missing else None,
         engine=engine,
@@ -259,7 +260,7 @@ def _learn(model: "Learned", task: Task, notice: str, comm: "Comm") -> None:
     from roadict.tables import read_rows
 
     output = task.output
-    together(comm, lambda: check_output(output, (".npz",), inputs=(task.data,)) if comm.rank == 0 else None)
+    together(comm, lambda: _check_outputs(task, comm))
     X = together(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
     many = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
@@ -282,6 +283,17 @@ def _learn(model: "Learned", task: Task, notice: str, comm: "Comm") -> None:
         if comm.size > 1 and not task.gather:
             typer.echo(f"codes: {_part(output, 0, comm.size)} and so on, in the order of the samples")
         typer.echo(f"model: {output}")
+
+
+def _check_outputs(task: Task, comm: "Comm") -> None:
+    """Refuse outputs that cannot be written or are read: the model by rank 0, its part of the codes by every rank."""
+    from roadict.tables import files_of
+
+    inputs = files_of(task.data)
+    if comm.rank == 0:
+        check_output(task.output, (".npz",), inputs)
+    if comm.size > 1 and not task.gather:
+        check_output(_part(task.output, comm.rank, comm.size), (".npy",), inputs)
 
 
 def _part(output: Path, rank: int, size: int) -> Path:
@@ -349,15 +361,3 @@ def _refuse(method: str, options: dict[str, tuple[Any, Any]]) -> None:
     for option, (value, default) in options.items():
         if value != default:
             raise ValueError(f"{option} does not belong to --method {method}; leave it out")
-
-
-def _one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) == 1:
-        return numbers[0]
-    if len(numbers) != 3:
-        raise ValueError(f"{option} {text} must be one number, or three with commas between them")
-    return numbers[0], numbers[1], numbers[2]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal."""
+LONGEST_TIME = 10 * 365 * 24 * 3600.0
+"""Seconds, ten years; clocks that count in nanoseconds overflow at some thirty times as many."""
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)
 """Failures that are told in one line."""
 
@@ -144,8 +146,8 @@ def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
             signal.signal(number, handler)
 
 
-def seconds(option: str, text: str) -> float:
-    """Read a time such as 60s, 5min or 2h; a bare number is seconds.
+def seconds(option: str, text: str, fewest: float = 0.0) -> float:
+    """Read a time such as 60s, 5min or 2h, of at least ``fewest`` seconds; a bare number is seconds.
 
     Examples
     --------
@@ -154,7 +156,9 @@ def seconds(option: str, text: str) -> float:
     """
     for unit, size in (("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)):
         number = text.removesuffix(unit).strip()
-        if text.endswith(unit) and number.replace(".", "", 1).isdigit():
+        if text.endswith(unit) and number.isascii() and number.replace(".", "", 1).isdigit():
+            if not fewest <= float(number) * size <= LONGEST_TIME:
+                raise ValueError(f"{option} {text} must lie between {fewest:g}s and {LONGEST_TIME / 3600:.0f}h")
             return float(number) * size
     raise ValueError(f"{option} {text} must be a time such as 60s, 5min or 2h")
 
@@ -167,3 +171,16 @@ def number_or_word(option: str, text: str) -> float | str:
         return float(text)
     except ValueError:
         raise ValueError(f"{option} {text} must be a number or auto") from None
+
+
+def one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
+    """Return one number, or three that stand with commas between them."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return numbers[0]
+    if len(numbers) != 3:
+        raise ValueError(f"{option} {text} must be one number, or three with commas between them")
+    return numbers[0], numbers[1], numbers[2]

@@ -100,7 +100,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
         _sync_folder(target.parent)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno and error.filename in (None, os.fspath(temporary)):
+            error.filename = os.fspath(path)  # a full disk is told with the name that the user knows
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 from roadict.model_io import DAMAGE_ERRORS
 
-__all__ = ["TableError", "read_matrix", "read_rows"]
+__all__ = ["TableError", "files_of", "read_matrix", "read_rows"]
+
+PARTS = "part-*.npy"
+"""Files of a folder that holds rows."""
 
 Matrix = NDArray[np.float32] | NDArray[np.float64]
 _TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
@@ -103,7 +106,9 @@ def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
     -------
     ndarray of shape (n_rows, n_features)
     """
-    if path.is_dir() or (glob.has_magic(path.name) and not path.exists()):
+    if _has_parts(path):
+        if key is not None:
+            _refuse(path, f"has no arrays to choose from by key={key!r}", "leave the key out, it is for .npz files")
         return _read_parts(path, rank, size)
     if size == 1 or path.suffix.lower() != ".npy" or key is not None:
         rows = read_matrix(path, key)
@@ -112,10 +117,22 @@ def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
     return _as_floats(values[len(values) * rank // size : len(values) * (rank + 1) // size])
 
 
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files that ``read_rows`` reads: the path itself or its parts, in the order of their names."""
+    if not _has_parts(path):
+        return (path,)
+    folder, pattern = (path, PARTS) if path.is_dir() else (path.parent, path.name)
+    return tuple(sorted(folder.glob(pattern)))
+
+
+def _has_parts(path: Path) -> bool:
+    return path.is_dir() or (glob.has_magic(path.name) and not path.exists())
+
+
 def _read_parts(path: Path, rank: int, size: int) -> Matrix:
-    folder, pattern = (path, "part-*.npy") if path.is_dir() else (path.parent, path.name)
-    files = sorted(folder.glob(pattern))
+    files = files_of(path)
     if not files:
+        pattern = PARTS if path.is_dir() else path.name
         _refuse(path, f"names no files {pattern}", "write the rows to part-0.npy, part-1.npy, ... in a folder")
     mapped = [_mapped(file) for file in files]  # all of them, by every rank: all ranks see what does not fit
     for file, values in zip(files, mapped, strict=True):

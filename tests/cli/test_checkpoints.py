@@ -141,7 +141,10 @@ def test_a_full_disk_is_told_and_does_no_harm(folder, unbroken):
         (("--checkpoint", "kept", "--every", "soon"), "--every soon must be a time such as 60s, 5min or 2h"),
         (("--checkpoint", "data.npy"), "checkpoint folder data.npy cannot be used"),
         (("--codes", "all"), "--codes all must be parts or gather"),
+        (("--checkpoint", "kept", "--every", "²s"), "--every ²s must be a time"),
         (("--timeout", "-1"), "--timeout -1 must be a time"),
+        (("--timeout", "0"), "--timeout 0 must lie between 1s and 87600h"),
+        (("--timeout", "99999999999999h"), "--timeout 99999999999999h must lie between 1s and 87600h"),
     ],
 )
 def test_options_of_checkpoints_are_checked(roadict, folder, options, message):
@@ -170,3 +173,17 @@ def test_torchrun_without_torch_names_the_extra(roadict, folder, monkeypatch):
         roadict("learn", "data.npy", *LEARN), "several processes need torch: pip install 'roadict[distributed]'"
     )
     assert_refused(roadict("learn", "data.npy", *LEARN, "--method", "mod"), "--method mod runs in one process")
+
+
+def test_a_key_is_refused_where_nothing_can_be_chosen_by_it(roadict, folder):
+    Path("parts").mkdir()
+    np.save("parts/part-0.npy", DATA)
+    assert_refused(roadict("learn", "parts", *LEARN, "--key", "a"), "parts has no arrays to choose from by key='a'")
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_output(tmp_path):
+    from roadict.model_io import atomic_write
+
+    with pytest.raises(OSError, match=r"is full: '.*out\.npz'"), atomic_write(tmp_path / "out.npz"):
+        raise OSError(28, "is full")
+    assert not list(tmp_path.iterdir())

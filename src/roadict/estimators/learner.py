@@ -100,11 +100,11 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return len(self.components_)
 
     def _validated(
-        self, X: ArrayLike, *, reset: bool, min_samples: int | None = None
+        self, X: ArrayLike, *, reset: bool, min_samples: int | None = None, first_row: int = 0
     ) -> tuple[Array, NDArray[np.bool_] | None]:
         """Return data with zeros where nothing was observed, and the mask of what was (None: all)."""
         fewest = (2 if reset else 1) if min_samples is None else min_samples
-        return validated(self, X, reset=reset, min_samples=fewest)
+        return validated(self, X, reset=reset, min_samples=fewest, first_row=first_row)
 
     def _keep_fit(self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL) -> None:
         """Set the attributes that every fit gives."""

@@ -23,7 +23,7 @@ from roadict.estimators.agreement import (
     start_facts,
 )
 from roadict.estimators.learner import Learner
-from roadict.gathering import largest, together
+from roadict.gathering import largest, offset, together
 from roadict.keeper import Checkpoint
 from roadict.road.engines.pick import ENGINES, engine_name
 from roadict.road.fit import Fit
@@ -219,7 +219,7 @@ class ROAD(Learner):
         self
         """
         comm = current()
-        data, observed = together(comm, lambda: self._checked(X, comm))
+        data, observed = self._checked(X, comm)
         data, observed = agree_on_samples(data, observed, comm)
         facts = described(self)
         agree_on_parameters(facts, comm)
@@ -312,8 +312,16 @@ class ROAD(Learner):
                 )
 
     def _checked(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
-        self._check_parameters()
-        return self._validated(X, reset=True, min_samples=None if comm.size == 1 else 0)
+        """Check on every rank, or fail on all; rows are numbered over all ranks."""
+        shape = getattr(X, "shape", ())
+        first_row = offset(comm, shape[0] if shape else 0)
+        fewest = None if comm.size == 1 else 0
+
+        def act() -> tuple[Array, NDArray[np.bool_] | None]:
+            self._check_parameters()
+            return self._validated(X, reset=True, min_samples=fewest, first_row=first_row)
+
+        return together(comm, act)
 
     def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
         """Return dict_init and code_init, checked and in the engine's units."""

@@ -13,7 +13,9 @@ from roadict.tensors import plain
 Array = NDArray[np.floating]
 
 
-def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) -> tuple[Array, NDArray[np.bool_] | None]:
+def validated(
+    estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int, first_row: int = 0
+) -> tuple[Array, NDArray[np.bool_] | None]:
     """Return the data as floats, zero where not observed, and the mask of the observed entries (None: all).
 
     Parameters
@@ -24,6 +26,8 @@ def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) ->
     reset : bool
         Remember the number and names of the features, or check them.
     min_samples : int
+    first_row : int
+        Number of the first row of X among those of all ranks, for what is said of rows.
     """
     marker = getattr(estimator, "missing_values", None)
     if marker is not None and not _is_nan(marker):
@@ -31,7 +35,7 @@ def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) ->
     missing = marker is not None
     X = checks.unmasked(plain(X), missing)
     if not missing:
-        checks.observed_only(X, hasattr(estimator, "missing_values"))
+        checks.observed_only(X, hasattr(estimator, "missing_values"), first_row)
     data = validate_data(
         estimator,
         X,
@@ -41,7 +45,7 @@ def validated(estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int) ->
         ensure_all_finite="allow-nan" if missing else True,
         ensure_min_samples=min_samples,
     )
-    return checks.split_missing(data, missing)
+    return checks.split_missing(data, missing, first_row)
 
 
 def decoded(codes: ArrayLike, dictionary: Array) -> Array:
