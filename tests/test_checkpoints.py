@@ -344,6 +344,15 @@ def test_a_second_run_in_the_folder_is_refused_while_the_first_lasts(tmp_path):
     assert not (tmp_path / claims.NAME).exists()
 
 
+@pytest.mark.parametrize(
+    "words", [b"", b"\xff\x00", b"[" * 100_000, b"3", b'{"starters": 3}', b'{"process": 1, "starters": []}']
+)
+def test_a_damaged_claim_is_no_claim(tmp_path, words):
+    (tmp_path / claims.NAME).write_bytes(words)
+    with claims.Claim(tmp_path) as claim:
+        assert not claim.take(SERIAL)
+
+
 def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_else(stopped, monkeypatch):
     folder, unbroken = stopped
     mark = folder / claims.NAME

@@ -130,9 +130,10 @@ def _facts(descriptor: int) -> dict[str, Any]:
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
         facts = json.loads(os.read(descriptor, LONGEST))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return facts if isinstance(facts, dict) else {}
+    whole = isinstance(facts, dict) and {"process", "host"} <= facts.keys() and isinstance(facts.get("starters"), list)
+    return facts if whole else {}
 
 
 def _starter() -> list[Any]:
