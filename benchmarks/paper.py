@@ -14,7 +14,7 @@ from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import read_folder
 from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, means, of_experiment, trials_told
+from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
 from roadict.experiments.verdicts import FOUND, PAPER, needed, samples_needed, verdicts
 from roadict.plotting import save_figure
 
@@ -84,7 +84,7 @@ def recovery_lines(rows):
     lines = []
     for experiment, panel in panels(rows, pictures=False):
         values = by_samples(of_experiment(rows, experiment.name), panel.name)
-        found = {name: means(points) for name, points in values.items()}
+        found = {name: {at: float(np.mean(trials)) for at, trials in points.items()} for name, points in values.items()}
         if any(getattr(problem, "trace", False) for problem in panel.problems) or PAPER not in found:
             continue
         labels = {method.name: method.label for method in experiment.methods}
