@@ -20,9 +20,7 @@ demo: $(READY) ## learn a planted dictionary and draw the result
 	@$(BIN)/roadict demo $(ARGS)
 
 test: $(READY) ## run the tests (ARGS="-k prox -x" is passed to pytest)
-	@# One worker more than there are cores: tests of processes and pages wait for a good part of their time.
-	@$(BIN)/python -m pytest --numprocesses $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') \
-		--dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(READY) ## ruff (lint, format), mypy, import-linter
 	@$(BIN)/ruff check .
