@@ -183,10 +183,10 @@ def test_a_trial_that_fails_is_named(roadict, tmp_path, monkeypatch):
 
     monkeypatch.setattr("roadict.experiments.trial._learner", failing)
     result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
-    one_line(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
+    assert_told(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
 
 
-def one_line(result, *words):
+def assert_told(result, *words):
     code, _, err = result
     assert code == 2
     complaint = err.splitlines()[-1]
@@ -208,7 +208,7 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
     words = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(rows_module.os, "write", full_after_two)
-        one_line(roadict(*words), "noisy.jsonl", "No space left on device", "free some space", "the same command")
+        assert_told(roadict(*words), "noisy.jsonl", "No space left on device", "free some space", "the same command")
     assert len(read_folder(tmp_path)) == 2
     code, _, err = roadict(*words)
     assert code == 0
@@ -219,7 +219,7 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
 
     with monkeypatch.context() as patch:
         patch.setattr("roadict.model_io.atomic_write", full)
-        one_line(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
+        assert_told(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -227,13 +227,13 @@ def test_an_engine_without_its_gpu_is_told_in_one_line(roadict, tmp_path, monkey
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     words = ("reproduce", "noisy", "--trials", 1, "--engine", "cuda", "--out", tmp_path)
-    one_line(roadict(*words, "--jobs", jobs), 'engine="cuda"')
+    assert_told(roadict(*words, "--jobs", jobs), 'engine="cuda"')
 
 
 def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--engine", "cuda", "--out", tmp_path)
-    one_line(result, "needs torch", "pip install 'roadict[gpu]'")
+    assert_told(result, "needs torch", "pip install 'roadict[gpu]'")
 
 
 def test_three_trials_of_everything_end_within_twenty_minutes_on_two_cores():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-from roadict.experiments.figures import WIDTH
+from roadict.experiments.figures import WIDTH, svg
 from roadict.experiments.summary import spread
 
 LEFT, RIGHT, TOP, BOTTOM = 150, 14, 8, 40
@@ -68,8 +68,7 @@ def dot_plot(strips: list[Strip], title: str = "") -> str:
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{bottom + 34}" text-anchor="middle">PSNR, dB</text>')
     parts += [_strip(strip, TOP + LINE * (place + 0.5), x) for place, strip in enumerate(ranked)]
-    head = f'<svg viewBox="0 0 {WIDTH} {bottom + BOTTOM}" role="img" aria-label="{escape(title)}" class="plot">'
-    return head + "".join(parts) + "</svg>"
+    return svg(parts, bottom + BOTTOM, title)
 
 
 def _strip(strip: Strip, y: float, x: Callable[[float], float]) -> str:

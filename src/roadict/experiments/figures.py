@@ -85,7 +85,12 @@ def line_plot(
     # The first curve, ROAD as in the paper, on top.
     parts += [_line(place, line, dots=len(xs) < 12) for line in reversed(lines)]
     parts += _columns(place, lines, xs, x_label)
-    head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" class="plot">'
+    return svg(parts, HEIGHT, title)
+
+
+def svg(parts: list[str], height: float, title: str) -> str:
+    """Put the parts of a figure into an element; the title is for those who do not see it."""
+    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}" class="plot">'
     return head + "".join(parts) + "</svg>"
 
 
