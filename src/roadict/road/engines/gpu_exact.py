@@ -44,7 +44,7 @@ class ExactBatch:
             return torch.zeros((n_problems, *shape), dtype=dtype, device=device)
 
         samples, pairs = (layout.rows, layout.stride), (n_atoms, layout.rows)
-        self._sparse, self._gap = zeros(n_atoms, *samples), zeros(n_atoms, *samples)
+        self._sparse, self._mixed = zeros(n_atoms, *samples), zeros(n_atoms, *samples)
         self._rank_one, self._scales, self._codes = zeros(*pairs), zeros(*pairs), zeros(*pairs)
         self._atoms, self._atoms_before = zeros(n_atoms, layout.stride), zeros(n_atoms, layout.stride)
         self._data, self._level, self._shift = zeros(*samples), zeros(*samples), zeros(*samples)
@@ -62,7 +62,7 @@ class ExactBatch:
     def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
         """Start a run of a problem, in one place of the batch."""
         n_samples, n_features = self.n_samples, self.n_features
-        for tensor in (self._gap, self._level, self._shift, self._misfit):
+        for tensor in (self._level, self._shift, self._misfit):
             tensor[place] = 0
         self._data[place, :n_samples, :n_features] = self._sent(problem.data)
         for atoms in (self._atoms, self._atoms_before):
@@ -71,6 +71,7 @@ class ExactBatch:
         self._codes[place] = self._rank_one[place]
         self._scales[place] = (self._codes[place] != 0).to(self.dtype)
         torch.mul(self._codes[place, :, :, None], self._atoms[place, :, None, :], out=self._sparse[place])
+        self._mixed[place] = self._sparse[place]
         self._mean[place] = self._codes[place].T @ self._atoms[place]
         if problem.observed is not None:
             self._observed[place] = 1
@@ -124,7 +125,7 @@ class ExactBatch:
         layout, n_atoms, n_problems = self.layout, self.n_atoms, self.n_problems
         self._update_atoms()
         passes.update_blocks[(layout.n_tiles, layout.n_groups, n_problems)](
-            self._sparse, self._gap, self._rank_one, self._scales, self._codes, self._shift, self._atoms_before,
+            self._sparse, self._mixed, self._rank_one, self._scales, self._codes, self._shift, self._atoms_before,
             self._atoms, self._control, self._means, self._block_sums, n_atoms, layout.rows,
             STRIDE=layout.stride, WIDTH=layout.width, PARTS=layout.n_parts, TILE=layout.tile, GROUP=layout.group,
             num_warps=layout.warps,
@@ -174,11 +175,9 @@ class ExactBatch:
     def _add_grams(self) -> None:
         layout = self.layout
         if layout.wide:
-            state = (self._sparse, self._gap, self._rank_one, self._scales, self._shift, self._atoms)
-            return wide_grams(*state, self._grams)
+            return wide_grams(self._mixed, self._shift, self._grams)
         passes.add_grams[(self.n_atoms, layout.n_chunks, self.n_problems)](
-            self._sparse, self._gap, self._rank_one, self._scales, self._shift, self._atoms, self._control,
-            self._grams, self.n_atoms, layout.rows, layout.chunk,
+            self._mixed, self._shift, self._control, self._grams, self.n_atoms, layout.rows, layout.chunk,
             STRIDE=layout.stride, MAIN=layout.main, REST=layout.rest, TILE=GRAM_TILE, num_warps=layout.gram_warps,
         )  # fmt: skip
 
@@ -194,7 +193,7 @@ class ExactBatch:
 
     def _local(self, place: int) -> dict[str, torch.Tensor]:
         """What belongs to the samples of a problem, as views whose first axis is theirs."""
-        blocks = {"sparse": self._sparse, "gap": self._gap}
+        blocks = {"sparse": self._sparse, "mixed": self._mixed}
         pairs = {"rank_one": self._rank_one, "scales": self._scales, "codes": self._codes}
         rows = {"level": self._level, "shift": self._shift, "mean": self._mean, "misfit": self._misfit}
         views = {name: tensor[place].transpose(0, 1) for name, tensor in (blocks | pairs).items()}

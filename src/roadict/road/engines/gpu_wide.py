@@ -7,25 +7,13 @@ SQUARINGS = 8
 STEPS = 12
 
 
-def wide_grams(
-    sparse: torch.Tensor,
-    gap: torch.Tensor,
-    rank_one: torch.Tensor,
-    scales: torch.Tensor,
-    shift: torch.Tensor,
-    atoms: torch.Tensor,
-    grams: torch.Tensor,
-) -> None:
+def wide_grams(mixed: torch.Tensor, shift: torch.Tensor, grams: torch.Tensor) -> None:
     """Write ``Σ_n b̂ b̂ᵀ`` of every atom to ``grams`` (problem, 1, atom, feature, feature), some atoms at a time."""
-    n_atoms = atoms.shape[1]
+    n_atoms = mixed.shape[1]
     at_once = max(1, BYTES_AT_ONCE // (shift.numel() * shift.element_size()))
     for first in range(0, n_atoms, at_once):
         part = slice(first, min(first + at_once, n_atoms))
-        b_hat = rank_one[:, part, :, None] * atoms[:, part, None, :]
-        b_hat += torch.where(scales[:, part, :, None] != 0, sparse[:, part], 0)
-        b_hat -= gap[:, part]
-        b_hat *= 0.5
-        b_hat += shift[:, None]
+        b_hat = mixed[:, part] + shift[:, None]
         torch.matmul(b_hat.transpose(2, 3), b_hat, out=grams[:, 0, part])
 
 

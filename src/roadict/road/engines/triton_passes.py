@@ -1,11 +1,12 @@
 """The fused recurrence on a GPU: Triton kernels for one iteration of every form with S1 = S2 = 0.
 
 Blocks lie as (problem, atom, sample, feature), so a tile of samples of one atom is one stretch of memory. The state is
-A and Q; B = u vᵀ is kept as its factors. A column of A that the shrinkage has set to zero is neither written nor read:
-its entry of ``scales``, the factor of the shrinkage, is 0. An iteration is::
+A, D = (A + B - Q)/2, and B = u vᵀ by its factors. D is all that Gram matrices need of a block, and Q follows from it. A
+column of A that the shrinkage has set to zero is neither written nor read: its entry of ``scales``, the factor of the
+shrinkage, is 0. An iteration is::
 
-    top_eigenvectors   u of every atom, from the Gram matrices of B̂ = (A + B - Q)/2 + F
-    update_blocks      A, v, Q and the codes of a tile of samples, atom after atom; Σ_k (A + B)/2 by group of atoms
+    top_eigenvectors   u of every atom, from the Gram matrices of B̂ = D + F
+    update_blocks      A, v, D and the codes of a tile of samples, atom after atom; Σ_k (A + B)/2 by group of atoms
     update_samples     E, F and the misfit H of a tile of samples
     close_iteration    the sums of the iteration, and what the next one needs of them
     add_grams          the Gram matrices of the next B̂
@@ -48,30 +49,40 @@ N_REPORT = tl.constexpr(16)
 
 
 @triton.jit
-def _load_part(sparse, gap, at, real, was, u_before, v_before):  # type: ignore[no-untyped-def]
-    """Q and (A + B)/2 of one part of a tile."""
-    q = tl.load(gap + at, mask=real, other=0.0)
-    a = tl.load(sparse + at, mask=real & was[:, None], other=0.0)
-    return q, 0.5 * (a + u_before[None, :] * v_before[:, None])
+def _real(m, END: tl.constexpr, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Which of the features ``m``, up to ``END``, are there: a constant if all are, which leaves no mask in a load."""
+    if END <= STRIDE:
+        return tl.full(m.shape, True, tl.int1)
+    else:
+        return m < STRIDE
 
 
 @triton.jit
-def _store_part(sparse, gap, at, real, lives, q, half, b_hat, u, v, scale, factor):  # type: ignore[no-untyped-def]
-    """Write A and Q of one part of a tile; returns the new (A + B)/2, its change, and B - A."""
-    a = (b_hat + q) * scale[:, None]
+def _load_part(sparse, mixed, at, real, was, u_before, v_before, f):  # type: ignore[no-untyped-def]
+    """(A + B)/2, Â and B̂ of one part of a tile."""
+    d = tl.load(mixed + at, mask=real, other=0.0)
+    a = tl.load(sparse + at, mask=real & was[:, None], other=0.0)
+    half = 0.5 * (a + u_before[None, :] * v_before[:, None])
+    return half, (half - d) + (half + f), d + f
+
+
+@triton.jit
+def _store_part(sparse, mixed, at, real, lives, half, a_hat, b_hat, u, v, scale, factor):  # type: ignore[no-untyped-def]
+    """Write A and D of one part of a tile; returns the new (A + B)/2, its change, and B - A."""
+    a = a_hat * scale[:, None]
     difference = u[None, :] * v[:, None] - a
     new = a + 0.5 * difference
-    tl.store(gap + at, (q + difference) * factor, mask=real)
+    tl.store(mixed + at, new - 0.5 * factor * (a_hat - b_hat + difference), mask=real)
     tl.store(sparse + at, a, mask=real & lives[:, None])
     return new, new - half, difference
 
 
 @triton.jit
 def update_blocks(  # type: ignore[no-untyped-def]
-    sparse, gap, rank_one, scales, codes, shift, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
+    sparse, mixed, rank_one, scales, codes, shift, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
     STRIDE: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, TILE: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """A, v, Q and the codes of a tile of samples for one group of atoms; Q is left scaled for the next ρ."""
+    """A, v, D and the codes of a tile of samples for one group of atoms, with Q scaled for the next ρ."""
     tile, group, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
@@ -81,7 +92,8 @@ def update_blocks(  # type: ignore[no-untyped-def]
     factor = (rho / tl.load(control + problem * N_CONTROL + NEXT_RHO)).to(number)
     rows, m0 = tl.arange(0, TILE), tl.arange(0, WIDTH)
     m1, m2 = WIDTH + m0, 2 * WIDTH + m0
-    real0, real1, real2 = (m0 < STRIDE)[None, :], (m1 < STRIDE)[None, :], (m2 < STRIDE)[None, :]
+    has0, has1, has2 = _real(m0, WIDTH, STRIDE), _real(m1, 2 * WIDTH, STRIDE), _real(m2, 3 * WIDTH, STRIDE)
+    real0, real1, real2 = has0[None, :], has1[None, :], has2[None, :]
     at0 = rows[:, None] * STRIDE + m0[None, :]
     at1, at2 = at0 + WIDTH, at0 + 2 * WIDTH
     here = shift + (problem.to(tl.int64) * n_samples + tile * TILE) * STRIDE
@@ -101,31 +113,25 @@ def update_blocks(  # type: ignore[no-untyped-def]
     for k in range(first, last):
         atom = problem * n_atoms + k
         column = atom.to(tl.int64) * n_samples + tile * TILE
-        a_k, q_k = sparse + column * STRIDE, gap + column * STRIDE
+        a_k, d_k = sparse + column * STRIDE, mixed + column * STRIDE
         u_k, w_k = atoms + atom * STRIDE, atoms_before + atom * STRIDE
         was, v_before = next_scale != 0, next_v
         here = (problem * n_atoms + min(k + 1, last - 1)).to(tl.int64) * n_samples + tile * TILE + rows
         next_scale, next_v = tl.load(scales + here), tl.load(rank_one + here)
 
-        u0 = tl.load(u_k + m0, mask=m0 < STRIDE, other=0.0)
-        w0 = tl.load(w_k + m0, mask=m0 < STRIDE, other=0.0)
-        q0, half0 = _load_part(a_k, q_k, at0, real0, was, w0, v_before)
-        b0 = half0 - 0.5 * q0 + f0
-        a0 = b0 + q0
+        u0 = tl.load(u_k + m0, mask=has0, other=0.0)
+        w0 = tl.load(w_k + m0, mask=has0, other=0.0)
+        half0, a0, b0 = _load_part(a_k, d_k, at0, real0, was, w0, v_before, f0)
         squares, inner, image = a0 * a0, b0 * u0[None, :], a0 * u0[None, :]
         if PARTS > 1:
-            u1 = tl.load(u_k + m1, mask=m1 < STRIDE, other=0.0)
-            w1 = tl.load(w_k + m1, mask=m1 < STRIDE, other=0.0)
-            q1, half1 = _load_part(a_k, q_k, at1, real1, was, w1, v_before)
-            b1 = half1 - 0.5 * q1 + f1
-            a1 = b1 + q1
+            u1 = tl.load(u_k + m1, mask=has1, other=0.0)
+            w1 = tl.load(w_k + m1, mask=has1, other=0.0)
+            half1, a1, b1 = _load_part(a_k, d_k, at1, real1, was, w1, v_before, f1)
             squares, inner, image = squares + a1 * a1, inner + b1 * u1[None, :], image + a1 * u1[None, :]
         if PARTS > 2:
-            u2 = tl.load(u_k + m2, mask=m2 < STRIDE, other=0.0)
-            w2 = tl.load(w_k + m2, mask=m2 < STRIDE, other=0.0)
-            q2, half2 = _load_part(a_k, q_k, at2, real2, was, w2, v_before)
-            b2 = half2 - 0.5 * q2 + f2
-            a2 = b2 + q2
+            u2 = tl.load(u_k + m2, mask=has2, other=0.0)
+            w2 = tl.load(w_k + m2, mask=has2, other=0.0)
+            half2, a2, b2 = _load_part(a_k, d_k, at2, real2, was, w2, v_before, f2)
             squares, inner, image = squares + a2 * a2, inner + b2 * u2[None, :], image + a2 * u2[None, :]
 
         square, v = tl.sum(squares, axis=1), tl.sum(inner, axis=1)
@@ -139,17 +145,17 @@ def update_blocks(  # type: ignore[no-untyped-def]
         objective += scale * norm
         size += square * scale * scale + v * (v + code + code)  # ‖A + B‖², for u has unit norm
 
-        new0, change0, d0 = _store_part(a_k, q_k, at0, real0, lives, q0, half0, b0, u0, v, scale, factor)
+        new0, change0, d0 = _store_part(a_k, d_k, at0, real0, lives, half0, a0, b0, u0, v, scale, factor)
         mean0 += new0
         gaps += d0 * d0
         moved += change0 * change0
         if PARTS > 1:
-            new1, change1, d1 = _store_part(a_k, q_k, at1, real1, lives, q1, half1, b1, u1, v, scale, factor)
+            new1, change1, d1 = _store_part(a_k, d_k, at1, real1, lives, half1, a1, b1, u1, v, scale, factor)
             mean1 += new1
             gaps += d1 * d1
             moved += change1 * change1
         if PARTS > 2:
-            new2, change2, d2 = _store_part(a_k, q_k, at2, real2, lives, q2, half2, b2, u2, v, scale, factor)
+            new2, change2, d2 = _store_part(a_k, d_k, at2, real2, lives, half2, a2, b2, u2, v, scale, factor)
             mean2 += new2
             gaps += d2 * d2
             moved += change2 * change2
@@ -306,10 +312,9 @@ def close_iteration(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _b_hat(sparse, gap, shift, at, real, was, u, v):  # type: ignore[no-untyped-def]
+def _b_hat(mixed, shift, at, real):  # type: ignore[no-untyped-def]
     """B̂ of one part of a tile."""
-    q, half = _load_part(sparse, gap, at, real, was, u, v)
-    return half - 0.5 * q + tl.load(shift + at, mask=real, other=0.0)
+    return tl.load(mixed + at, mask=real, other=0.0) + tl.load(shift + at, mask=real, other=0.0)
 
 
 @triton.jit
@@ -319,7 +324,7 @@ def _store_gram(out, gram, i, j, STRIDE: tl.constexpr):  # type: ignore[no-untyp
 
 @triton.jit
 def add_grams(  # type: ignore[no-untyped-def]
-    sparse, gap, rank_one, scales, shift, atoms, control, grams, n_atoms, n_samples, chunk,
+    mixed, shift, control, grams, n_atoms, n_samples, chunk,
     STRIDE: tl.constexpr, MAIN: tl.constexpr, REST: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Σ_n b̂ b̂ᵀ of one atom over a chunk of samples, without the product of the second part with the first.
@@ -333,22 +338,17 @@ def add_grams(  # type: ignore[no-untyped-def]
     number = shift.dtype.element_ty
     rows, m0, m1 = tl.arange(0, TILE), tl.arange(0, MAIN), MAIN + tl.arange(0, REST)
     at0, at1 = rows[:, None] * STRIDE + m0[None, :], rows[:, None] * STRIDE + m1[None, :]
-    real0, real1 = (m0 < STRIDE)[None, :], (m1 < STRIDE)[None, :]
+    real0, real1 = _real(m0, MAIN, STRIDE)[None, :], _real(m1, MAIN + REST, STRIDE)[None, :]
     atom = problem * n_atoms + k
-    u0 = tl.load(atoms + atom * STRIDE + m0, mask=m0 < STRIDE, other=0.0)
-    u1 = tl.load(atoms + atom * STRIDE + m1, mask=m1 < STRIDE, other=0.0)
     g00, g01, g11 = tl.zeros((MAIN, MAIN), number), tl.zeros((MAIN, REST), number), tl.zeros((REST, REST), number)
     for start in tl.range(part * chunk, min(part * chunk + chunk, n_samples), TILE, num_stages=3):
-        column = atom.to(tl.int64) * n_samples + start
-        a_k, q_k = sparse + column * STRIDE, gap + column * STRIDE
+        d_k = mixed + (atom.to(tl.int64) * n_samples + start) * STRIDE
         f_k = shift + (problem.to(tl.int64) * n_samples + start) * STRIDE
-        was = tl.load(scales + column + rows) != 0
-        v = tl.load(rank_one + column + rows)
-        b0 = _b_hat(a_k, q_k, f_k, at0, real0, was, u0, v)
+        b0 = _b_hat(d_k, f_k, at0, real0)
         t0 = tl.trans(b0)
         g00 = tl.dot(t0, b0, g00, input_precision="ieee", out_dtype=number)
         if MAIN < STRIDE:
-            b1 = _b_hat(a_k, q_k, f_k, at1, real1, was, u1, v)
+            b1 = _b_hat(d_k, f_k, at1, real1)
             g01 = tl.dot(t0, b1, g01, input_precision="ieee", out_dtype=number)
             g11 = tl.dot(tl.trans(b1), b1, g11, input_precision="ieee", out_dtype=number)
     out = grams + ((problem * tl.num_programs(1) + part) * n_atoms + k).to(tl.int64) * STRIDE * STRIDE
