@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -285,6 +286,16 @@ def test_without_a_gpu_the_error_says_what_to_do():
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert 'engine="cuda" finds no NVIDIA GPU' in done.stderr.splitlines()[-1]
     assert 'use engine="numba"' in done.stderr
+
+
+def test_the_kernels_compile_for_a_gpu():
+    """The interpreter takes more of Python than the compiler does."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    script = Path(__file__).with_name("compile_kernels.py")
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names = ["top_eigenvectors", "update_blocks", "update_samples", "add_grams", "close_iteration"]
+    assert done.stdout.split() == 2 * names
 
 
 @pytest.mark.parametrize("package", ["torch", "triton", "greenlet"])

@@ -1,0 +1,45 @@
+"""Compile the kernels of an iteration for a GPU that need not be there; run by test_cuda without the interpreter."""
+
+import numpy as np
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from roadict.road.engines import gpu_exact
+from roadict.road.engines.gpu_exact import ExactBatch
+from roadict.road.formulation import Problem, constrained
+
+TYPES = {torch.float32: "*fp32", torch.float64: "*fp64", torch.int8: "*i8", int: "i32", float: "fp32"}
+HOPPER = GPUTarget("cuda", 90, 32)
+
+
+class Compiled:
+    """In the place of a kernel: a launch compiles it for the arguments given, and carries out nothing."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def __getitem__(self, grid):
+        return self.launch
+
+    def launch(self, *arguments, num_warps=4, **constants):
+        kinds = [TYPES[value.dtype if torch.is_tensor(value) else type(value)] for value in arguments]
+        signature = dict(zip(self.kernel.arg_names, kinds, strict=False)) | dict.fromkeys(constants, "constexpr")
+        source = ASTSource(fn=self.kernel, signature=signature, constexprs=constants)
+        triton.compile(source, target=HOPPER, options={"num_warps": num_warps})
+        print(self.kernel.__name__)
+
+
+class Passes:
+    def __getattr__(self, name):
+        found = getattr(PASSES, name)
+        return Compiled(found) if isinstance(found, triton.JITFunction) else found
+
+
+PASSES = gpu_exact.passes
+gpu_exact.passes = Passes()
+gpu_exact.top_eigenvectors = Compiled(gpu_exact.top_eigenvectors)
+for n_features, dtype in ((34, np.float32), (12, np.float64)):
+    pattern = Problem(np.ones((40, n_features), dtype), None, constrained(0.0), (1.0,) * 3)
+    ExactBatch(pattern, 5, 2, torch.device("cpu"))._launch()
