@@ -176,7 +176,7 @@ class ExactBatch:
         layout = self.layout
         if layout.wide:
             return wide_grams(self._mixed, self._shift, self._grams)
-        passes.add_grams[(self.n_atoms, layout.n_chunks, self.n_problems)](
+        passes.add_grams[(-(-self.n_atoms // 2), layout.n_chunks, self.n_problems)](
             self._mixed, self._shift, self._control, self._grams, self.n_atoms, layout.rows, layout.chunk,
             STRIDE=layout.stride, MAIN=layout.main, REST=layout.rest, TILE=GRAM_TILE, num_warps=layout.gram_warps,
         )  # fmt: skip

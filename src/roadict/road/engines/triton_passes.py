@@ -312,14 +312,25 @@ def close_iteration(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _b_hat(mixed, shift, at, real):  # type: ignore[no-untyped-def]
-    """B̂ of one part of a tile."""
-    return tl.load(mixed + at, mask=real, other=0.0) + tl.load(shift + at, mask=real, other=0.0)
+def _add_products(mixed, at0, at1, real0, real1, f0, f1, g00, g01, g11, TWO: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Add the products of a tile's B̂ = D + F, main part and rest, to an atom's sums."""
+    b0 = tl.load(mixed + at0, mask=real0, other=0.0) + f0
+    b1 = tl.load(mixed + at1, mask=real1, other=0.0) + f1
+    t0 = tl.trans(b0)
+    g00 = tl.dot(t0, b0, g00, input_precision="ieee", out_dtype=g00.dtype)
+    if TWO:
+        g01 = tl.dot(t0, b1, g01, input_precision="ieee", out_dtype=g00.dtype)
+        g11 = tl.dot(tl.trans(b1), b1, g11, input_precision="ieee", out_dtype=g00.dtype)
+    return g00, g01, g11
 
 
 @triton.jit
-def _store_gram(out, gram, i, j, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
-    tl.store(out + i[:, None] * STRIDE + j[None, :], gram, mask=(i < STRIDE)[:, None] & (j < STRIDE)[None, :])
+def _store_gram(out, i, j, g00, g01, g11, STRIDE: tl.constexpr, TWO: tl.constexpr):  # type: ignore[no-untyped-def]
+    rows, columns, main, rest = i[:, None], j[:, None], i[None, :], j[None, :]
+    tl.store(out + rows * STRIDE + main, g00, mask=(rows < STRIDE) & (main < STRIDE))
+    if TWO:
+        tl.store(out + rows * STRIDE + rest, g01, mask=rest < STRIDE)
+        tl.store(out + columns * STRIDE + rest, g11, mask=(columns < STRIDE) & (rest < STRIDE))
 
 
 @triton.jit
@@ -327,32 +338,31 @@ def add_grams(  # type: ignore[no-untyped-def]
     mixed, shift, control, grams, n_atoms, n_samples, chunk,
     STRIDE: tl.constexpr, MAIN: tl.constexpr, REST: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Σ_n b̂ b̂ᵀ of one atom over a chunk of samples, without the product of the second part with the first.
+    """Σ_n b̂ b̂ᵀ of two atoms over a chunk of samples, without the product of the second part with the first.
 
-    Here features have a main part and a rest: products of matrices need not have equal widths. They are multiply-adds:
-    the three tf32 products that float32 accuracy takes on tensor cores were slower (docs/decisions/0012-gpu.md).
+    Two atoms share the reads of F. Here features have a main part and a rest: products of matrices need not have equal
+    widths. They are multiply-adds: the three tf32 products that float32 accuracy takes on tensor cores were slower
+    (docs/decisions/0012-gpu.md).
     """
-    k, part, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    pair, part, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
     number = shift.dtype.element_ty
+    two: tl.constexpr = MAIN < STRIDE
     rows, m0, m1 = tl.arange(0, TILE), tl.arange(0, MAIN), MAIN + tl.arange(0, REST)
     at0, at1 = rows[:, None] * STRIDE + m0[None, :], rows[:, None] * STRIDE + m1[None, :]
     real0, real1 = _real(m0, MAIN, STRIDE)[None, :], _real(m1, MAIN + REST, STRIDE)[None, :]
-    atom = problem * n_atoms + k
+    # An odd number of atoms: the last program does its only one twice.
+    one, other = 2 * pair, min(2 * pair + 1, n_atoms - 1)
     g00, g01, g11 = tl.zeros((MAIN, MAIN), number), tl.zeros((MAIN, REST), number), tl.zeros((REST, REST), number)
+    h00, h01, h11 = g00, g01, g11
     for start in tl.range(part * chunk, min(part * chunk + chunk, n_samples), TILE, num_stages=3):
-        d_k = mixed + (atom.to(tl.int64) * n_samples + start) * STRIDE
-        f_k = shift + (problem.to(tl.int64) * n_samples + start) * STRIDE
-        b0 = _b_hat(d_k, f_k, at0, real0)
-        t0 = tl.trans(b0)
-        g00 = tl.dot(t0, b0, g00, input_precision="ieee", out_dtype=number)
-        if MAIN < STRIDE:
-            b1 = _b_hat(d_k, f_k, at1, real1)
-            g01 = tl.dot(t0, b1, g01, input_precision="ieee", out_dtype=number)
-            g11 = tl.dot(tl.trans(b1), b1, g11, input_precision="ieee", out_dtype=number)
-    out = grams + ((problem * tl.num_programs(1) + part) * n_atoms + k).to(tl.int64) * STRIDE * STRIDE
-    _store_gram(out, g00, m0, m0, STRIDE)
-    if MAIN < STRIDE:
-        _store_gram(out, g01, m0, m1, STRIDE)
-        _store_gram(out, g11, m1, m1, STRIDE)
+        here = shift + (problem.to(tl.int64) * n_samples + start) * STRIDE
+        f0, f1 = tl.load(here + at0, mask=real0, other=0.0), tl.load(here + at1, mask=real1, other=0.0)
+        first = mixed + ((problem * n_atoms + one).to(tl.int64) * n_samples + start) * STRIDE
+        g00, g01, g11 = _add_products(first, at0, at1, real0, real1, f0, f1, g00, g01, g11, two)
+        second = mixed + ((problem * n_atoms + other).to(tl.int64) * n_samples + start) * STRIDE
+        h00, h01, h11 = _add_products(second, at0, at1, real0, real1, f0, f1, h00, h01, h11, two)
+    into = grams + ((problem * tl.num_programs(1) + part) * n_atoms).to(tl.int64) * STRIDE * STRIDE
+    _store_gram(into + one * STRIDE * STRIDE, m0, m1, g00, g01, g11, STRIDE, two)
+    _store_gram(into + other * STRIDE * STRIDE, m0, m1, h00, h01, h11, STRIDE, two)
