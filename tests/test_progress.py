@@ -1,11 +1,12 @@
-"""What the progress line says of compilation."""
+"""What progress says of compilation."""
 
 import re
 
 import numba
 import pytest
 
-from roadict import progress
+from roadict import events, progress
+from roadict.console import progress_bar
 
 
 @pytest.fixture
@@ -31,3 +32,29 @@ def test_a_short_compilation_is_not_told():
     left = progress.TimeLeft()
     left(1, 100)
     assert "compiled" not in left(2, 100)
+
+
+@pytest.mark.parametrize("way", ["plain", "events"])
+def test_compiling_is_told_while_it_lasts(slow_clock, capsys, monkeypatch, way):
+    if way == "events":
+        monkeypatch.setenv(events.VARIABLE, "json")
+    with progress_bar(quiet=False, verb="learning") as advance:
+        advance(3, 100, "steps")
+        capsys.readouterr()
+        numba.njit(lambda x: x + 1)(1)
+        lines = capsys.readouterr().err.splitlines()
+    assert lines
+    if way == "plain":
+        assert re.fullmatch(r"learning waits for compilation, once: \d\.0 s so far", lines[0])
+    else:
+        told = events.read(lines[0])["progress"]
+        assert re.fullmatch(r"\d\.0 s so far", told.pop("left"))
+        assert told == {"verb": "learning", "done": 3, "total": 100, "text": "compiling, once"}
+    numba.njit(lambda x: x + 2)(1)
+    assert capsys.readouterr().err == "", "nobody watches any more"
+
+
+def test_quiet_commands_do_not_tell_of_compiling(slow_clock, capsys):
+    with progress_bar(quiet=True, verb="learning"):
+        numba.njit(lambda x: x + 3)(1)
+    assert capsys.readouterr().err == ""

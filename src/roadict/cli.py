@@ -191,7 +191,8 @@ def demo(
     model.save(out / "model.npz")
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
     save_figure(model.history_.plot(), out / "convergence.png")
-    page = make_demo_page(truth, model, seconds, seed)
+    with progress_bar(quiet, "enlarging a picture:") as advance:
+        page = make_demo_page(truth, model, seconds, seed, advance)
     with atomic_write(out / "demo.html") as file:
         file.write(page.encode())
     if not quiet:

@@ -57,17 +57,17 @@ def progress_bar(
     The time left is by the number of steps, unless ``left``, called with steps done and in all, knows better.
     """
     from roadict import events
-    from roadict.progress import PlainProgress, bar_on_terminal
+    from roadict.progress import PlainProgress, bar_on_terminal, watching_compilation
 
     if quiet:
         yield lambda done, total, text: None
-    elif events.wanted():
-        yield events.EventProgress(verb, left)
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and not events.wanted():
         with bar_on_terminal(verb, left) as advance:
             yield advance
     else:
-        yield PlainProgress(verb, left)
+        progress = events.EventProgress(verb, left) if events.wanted() else PlainProgress(verb, left)
+        with watching_compilation(progress.compiling):
+            yield progress
 
 
 def watcher(quiet: bool) -> "SnapshotEvents | None":

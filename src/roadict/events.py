@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.progress import Reading, TimeLeft
+from roadict.progress import Reading, TimeLeft, duration
 
 VARIABLE = "ROADICT_PROGRESS"
 ATOMS_EVERY = 0.5
@@ -43,13 +43,22 @@ class EventProgress:
         self._verb = verb
         self._left = left or TimeLeft()
         self._last = 0.0
+        self._steps = (0, 0)
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Write an event; but few in a second, and always the last."""
-        left = self._left(done, total)
+        self._steps = (done, total)
+        self._tell(text, self._left(done, total), always=done == total)
+
+    def compiling(self, seconds: float) -> None:
+        """Write an event, at the step reached, on why nothing else moves; but few in a second."""
+        self._tell("compiling, once", f"{duration(seconds)} so far", always=False)
+
+    def _tell(self, text: str, left: str, *, always: bool) -> None:
         now = time.perf_counter()
-        if now - self._last >= _STEP_EVERY or done == total:
+        if always or now - self._last >= _STEP_EVERY:
             self._last = now
+            done, total = self._steps
             _write("progress", {"verb": self._verb, "done": done, "total": total, "text": text, "left": left})
 
 

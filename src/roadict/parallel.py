@@ -47,21 +47,25 @@ class Workers:
         self.n_threads = joblib.cpu_count() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads - 1, "roadict") if self.n_threads > 1 else None
 
-    def run(self, task: Callable[[int], Any], count: int) -> None:
-        """Call ``task(i)`` for every i below ``count``, in no particular order."""
-        if self._pool is None or count == 1:
-            for i in range(count):
-                task(i)
-            return
-        turns = itertools.count()
+    def run(self, task: Callable[[int], Any], count: int, advance: Callable[[int], Any] | None = None) -> None:
+        """Call ``task(i)`` for every i below ``count``, in no particular order.
 
-        def work() -> None:
+        ``advance`` is told how many are done, always in the caller's thread: it may belong to a user.
+        """
+        turns, finished = itertools.count(), itertools.count(1)
+
+        def work(tell: Callable[[int], Any] | None) -> None:
             while (i := next(turns)) < count:
                 task(i)
+                done = next(finished)
+                if tell is not None:
+                    tell(done)
 
-        helpers: list[Future[None]] = [self._pool.submit(work) for _ in range(min(self.n_threads, count) - 1)]
+        helpers: list[Future[None]] = []
+        if self._pool is not None:
+            helpers = [self._pool.submit(work, None) for _ in range(min(self.n_threads, count) - 1)]
         try:
-            work()
+            work(advance)
         finally:
             for helper in helpers:
                 helper.result()

@@ -80,6 +80,7 @@ def duration(seconds: float) -> str:
 
 class _Stopwatch(Protocol):
     seconds: float
+    watchers: list[Callable[[float], None]]
 
 
 @cache
@@ -90,10 +91,15 @@ def _compile_clock() -> _Stopwatch:
     class Clock(event.Listener):
         seconds, depth, started = 0.0, 0, 0.0
 
+        def __init__(self) -> None:
+            self.watchers: list[Callable[[float], None]] = []
+
         def on_start(self, event: Any) -> None:
             if self.depth == 0:
                 self.started = time.perf_counter()
             self.depth += 1  # a kernel that calls others compiles them on the way
+            for tell in self.watchers:
+                tell(time.perf_counter() - self.started)
 
         def on_end(self, event: Any) -> None:
             self.depth -= 1
@@ -131,6 +137,17 @@ class TimeLeft:
         return f"  (compiled once, in {duration(seconds)})" if seconds >= WORTH_TELLING else ""
 
 
+@contextmanager
+def watching_compilation(tell: Callable[[float], None]) -> Iterator[None]:
+    """Have ``tell`` called when a kernel or a part of one is about to be compiled, with the seconds since it began."""
+    watchers = _compile_clock().watchers
+    watchers.append(tell)
+    try:
+        yield
+    finally:
+        watchers.remove(tell)
+
+
 class PlainProgress:
     """Steps done, the rate and the time left as plain lines on standard error, one every few seconds."""
 
@@ -141,11 +158,17 @@ class PlainProgress:
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Write a line, if it is time to."""
-        left = self._left(done, total)
+        self._say(f"{done}/{total}  {self._left(done, total)}  {text}")
+
+    def compiling(self, seconds: float) -> None:
+        """Write a line on why nothing else moves, if it is time to."""
+        self._say(f"waits for compilation, once: {duration(seconds)} so far")
+
+    def _say(self, text: str) -> None:
         now = time.perf_counter()
         if now - self._last >= PAUSE:
             self._last = now
-            print(f"{self._verb} {done}/{total}  {left}  {text}", file=sys.stderr, flush=True)
+            print(f"{self._verb} {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -164,4 +187,8 @@ def bar_on_terminal(
         def advance(done: int, total: int, text: str) -> None:
             bar.update(task, completed=done, total=total, text=f"{say(done, total)}  {text}")
 
-        yield advance
+        def compiling(seconds: float) -> None:
+            bar.update(task, text=f"compiling, once: {duration(seconds)} so far")
+
+        with watching_compilation(compiling):
+            yield advance

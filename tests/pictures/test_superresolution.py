@@ -51,6 +51,23 @@ def test_the_papers_zebra(zebra, parameters, least):
     assert psnr(found.predict(small), truth) > least
 
 
+@pytest.mark.parametrize(
+    ("approach", "last"), [("anchored", "fitting the atoms' regressors"), ("zeyde", "coding patches")]
+)
+def test_all_of_the_training_tells_its_progress(approach, last, monkeypatch):
+    monkeypatch.setattr(predictors, "BATCH", 2000)
+    told = []
+    model = SuperResolution(2, approach=approach, **(QUICK | {"n_components": 20, "max_iter": 4}))
+    model.fit([data.page(), data.coins()], lambda *step: told.append(step))
+    texts = list(dict.fromkeys(text for _, _, text in told))
+    assert texts == ["finding the axes of the features", "gathering patches", "learning the dictionary", last]
+    for text in texts:
+        steps = [(done, total) for done, total, other in told if other == text]
+        assert len(steps) > 1
+        assert steps == sorted(set(steps))
+        assert steps[-1][0] == steps[-1][1]
+
+
 @pytest.mark.parametrize("method", ["road", "random"])
 def test_the_papers_digit(shared, method):
     archive = np.load(shared / "mnist_subset.npz")

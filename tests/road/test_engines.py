@@ -1,6 +1,8 @@
 """The reference engine against the problem it solves, and the fused engine against the reference."""
 
 import itertools
+import threading
+import time
 import warnings
 
 import numpy as np
@@ -269,6 +271,18 @@ def test_workers_pass_errors_on():
     workers.run(seen.append, 100)
     assert sorted(seen) == list(range(100))
     workers.close()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_workers_tell_how_many_are_done_in_the_callers_thread(n_jobs):
+    workers = Workers(n_jobs)
+    told = []
+    workers.run(lambda i: time.sleep(0.001), 40, lambda done: told.append((done, threading.get_ident())))
+    workers.close()
+    counts, threads = zip(*told, strict=True)
+    assert list(counts) == (list(range(1, 41)) if n_jobs == 1 else sorted(set(counts)))
+    assert counts[-1] <= 40  # the others may end later
+    assert set(threads) == {threading.get_ident()}
 
 
 def test_ball_projection_is_not_onto_the_sphere(make_problem):

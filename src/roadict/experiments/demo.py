@@ -12,6 +12,7 @@ from roadict.experiments.summary import Spread
 from roadict.experiments.trial import atom_sheet, png
 from roadict.metrics import dictionary_error, match_atoms, psnr
 from roadict.pictures import SuperResolution
+from roadict.pictures.dictionaries import Progress, silent
 from roadict.pictures.resize import luma, resize
 from roadict.synthetic import Planted
 
@@ -36,7 +37,7 @@ class Pair:
     correlation: float
 
 
-def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int) -> str:
+def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, report: Progress = silent) -> str:
     """Write the page; enlarging the picture is done here.
 
     Parameters
@@ -47,6 +48,8 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int) -> st
     seconds : float
         That the fit took.
     seed : int
+    report : callable, default=silent
+        Called with steps done, steps in all, and a text.
 
     Returns
     -------
@@ -69,12 +72,12 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int) -> st
         pairs=pairs,
         lines=lines,
         figure=line_plot(lines, "iterations", y_label="relative residual", log_x=True, title="residuals of the run"),
-        pictures=enlarged(seed),
+        pictures=enlarged(seed, report),
         picture_atoms=ATOMS,
     )
 
 
-def enlarged(seed: int) -> list[Shown]:
+def enlarged(seed: int, report: Progress = silent) -> list[Shown]:
     """A cat three times larger: what was given, bicubic, by ROAD, and the original."""
     import skimage.data
 
@@ -86,8 +89,8 @@ def enlarged(seed: int) -> list[Shown]:
     small = resize(cat, tuple(length // SCALE for length in cat.shape))
     model = SuperResolution(
         SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, max_samples=2000, random_state=seed
-    ).fit(training)
-    by_road, bicubic = model.predict(small), resize(small, cat.shape)
+    ).fit(training, report)
+    by_road, bicubic = model.predict(small, report), resize(small, cat.shape)
     given = np.kron(small, np.ones((SCALE, SCALE)))
     return [
         shown("what was given", psnr(given, cat), png(given)),

@@ -7,6 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from roadict.parallel import Workers
+from roadict.pictures.dictionaries import Progress, silent
 from roadict.pictures.ranges import Plane
 
 RIDGE = 0.1
@@ -17,7 +18,9 @@ SAMPLED = 50_000
 """Samples that tell how near the nearest ones are."""
 
 
-def fit_regressors(low: Plane, high: Plane, atoms: Plane, n_near: int, n_jobs: int | None) -> Plane:
+def fit_regressors(
+    low: Plane, high: Plane, atoms: Plane, n_near: int, n_jobs: int | None, report: Progress = silent
+) -> Plane:
     """Ridge regressors from features to detail, one per atom, each from the samples nearest to it.
 
     Near is what has a large |cos| with the atom: both signs, as the maps are linear.
@@ -32,6 +35,8 @@ def fit_regressors(low: Plane, high: Plane, atoms: Plane, n_near: int, n_jobs: i
     n_near : int
         About how many samples each regressor is fitted to.
     n_jobs : int or None
+    report : callable, default=silent
+        Called with steps done, steps in all, and a text.
 
     Returns
     -------
@@ -54,11 +59,12 @@ def fit_regressors(low: Plane, high: Plane, atoms: Plane, n_near: int, n_jobs: i
             x, y = low[near], high[near]
             regressors[block * BLOCK + k] = np.linalg.solve(x.T @ x + ridge, x.T @ y)
 
+    n_blocks = -(-len(atoms) // BLOCK)
     workers = Workers(n_jobs)
     try:
         # The workers are the threads; more of BLAS's own would only wait for each other.
         with threadpool_limits(1, "blas"):
-            workers.run(fit_block, -(-len(atoms) // BLOCK))
+            workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
     finally:
         workers.close()
     return regressors

@@ -25,6 +25,10 @@ ROAD_PER_STAGE = 6
 _KEY = 11
 
 
+def silent(done: int, total: int, text: str) -> None:
+    """Progress that nobody wants to see."""
+
+
 def learn_dictionary(
     data: Array,
     n_components: int,

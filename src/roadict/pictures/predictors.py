@@ -24,6 +24,8 @@ N_NEAR = 2048
 """Samples that each regressor is fitted to."""
 CODE_SAMPLES = 50_000
 """Samples that the high-resolution dictionary is fitted to."""
+BATCH = 5_000
+"""Of them coded at a time, for the progress: a second's work or so."""
 FLAT = 0.02
 """Patches with features below this norm (white is 1) teach nothing but noise to regressors that ignore the norm."""
 RIDGE = 0.01
@@ -117,7 +119,7 @@ def fit_predictor(
     seed: np.random.SeedSequence,
     n_jobs: int | None,
     engine: str,
-    progress: Progress | None,
+    report: Progress,
     callback: Callback | None,
 ) -> Predictor:
     """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
@@ -135,6 +137,7 @@ def fit_predictor(
         at_most=ANCHOR_SAMPLES if anchored else CODE_SAMPLES,
         flat=FLAT if anchored else 0.0,
         rng=rng,
+        report=report,
     )
     n_components = chosen["n_components"]
     if len(samples.low) < n_components:
@@ -158,23 +161,27 @@ def fit_predictor(
             seed=seed,
             n_jobs=n_jobs,
             engine=engine,
-            progress=progress,
+            progress=report,
             callback=callback,
         )
         return atoms.astype(np.float32)
 
-    return _anchored(samples, learn, n_jobs) if anchored else _coupled(samples, learn, chosen, n_jobs)
+    if anchored:
+        return _anchored(samples, learn, n_jobs, report)
+    return _coupled(samples, learn, chosen, n_jobs, report)
 
 
-def _anchored(samples: Samples, learn: Learn, n_jobs: int | None) -> Anchored:
+def _anchored(samples: Samples, learn: Learn, n_jobs: int | None, report: Progress) -> Anchored:
     """Atoms that are directions of the features, and a regressor for each."""
     norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
     low, high = samples.low / norms, samples.high / norms
     atoms = learn(low)
-    return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs))
+    return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs, report))
 
 
-def _coupled(samples: Samples, learn: Learn, chosen: Mapping[str, Any], n_jobs: int | None) -> Coupled:
+def _coupled(
+    samples: Samples, learn: Learn, chosen: Mapping[str, Any], n_jobs: int | None, report: Progress
+) -> Coupled:
     """One dictionary taken apart ("yang"), or the second one fitted to the codes in the first ("zeyde")."""
     weight = chosen["alpha"] * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
     settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"])
@@ -182,8 +189,11 @@ def _coupled(samples: Samples, learn: Learn, chosen: Mapping[str, Any], n_jobs: 
         atoms, high = _stacked(samples, learn)
         return Coupled(atoms, high, *settings)
     atoms = learn(samples.low)
-    codes = Coupled(atoms, atoms, *settings).codes(samples.low, n_jobs)
-    return Coupled(atoms, _least_squares(codes, samples.high), *settings)
+    coder, n_samples, parts = Coupled(atoms, atoms, *settings), len(samples.low), []
+    for start in range(0, n_samples, BATCH):
+        parts.append(coder.codes(samples.low[start : start + BATCH], n_jobs))
+        report(min(start + BATCH, n_samples), n_samples, "coding patches")
+    return Coupled(atoms, _least_squares(np.concatenate(parts), samples.high), *settings)
 
 
 def _stacked(samples: Samples, learn: Learn) -> tuple[Plane, Plane]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roadict import checks
 from roadict.coders.pick import encode
 from roadict.linalg import solve_ridge
-from roadict.pictures.dictionaries import Progress, learn_dictionary
+from roadict.pictures.dictionaries import Progress, learn_dictionary, silent
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
 from roadict.road.solve import Callback
@@ -71,8 +71,7 @@ class Effort:
         checks.whole_number("n_components", n_components)
         checks.whole_number("max_iter", max_iter)
         checks.threads("n_jobs", n_jobs)
-        report = progress or (lambda done, total, text: None)
-        return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, report, callback)
+        return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, progress or silent, callback)
 
     def coding(self, step: int, steps: int) -> Callable[[float], None]:
         """What ``code_plane`` tells its progress, as the given one of so many planes to code."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks, model_io
 from roadict.pictures import ranges, training
-from roadict.pictures.dictionaries import METHODS, Progress
+from roadict.pictures.dictionaries import METHODS, Progress, silent
 from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
@@ -160,9 +160,10 @@ class SuperResolution:
         planes = [self._training_plane(i, picture) for i, picture in enumerate(pictures)]
         size, stride = self._grid()
         edges = "mirrored" if self.approach == "anchored" else "zero"
+        report = progress or silent
         self.axes_ = None
         if self.features == "derivatives":
-            self.axes_ = training.find_axes(planes, self.scale, size, stride, edges)
+            self.axes_ = training.find_axes(planes, self.scale, size, stride, edges, report)
         self.predictor_ = fit_predictor(
             planes,
             self.parameters(),
@@ -173,7 +174,7 @@ class SuperResolution:
             seed=seed_sequence(self.random_state),
             n_jobs=self.n_jobs,
             engine=self.engine,
-            progress=progress,
+            report=report,
             callback=callback,
         )
         return self

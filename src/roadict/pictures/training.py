@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from roadict.pictures.dictionaries import Progress, silent
 from roadict.pictures.features import derivatives, patch_features, principal_axes
 from roadict.pictures.patches import bands, extract, starts
 from roadict.pictures.ranges import Plane
@@ -62,12 +63,15 @@ def pairs(picture: Plane, scale: int, size: int, stride: int, features: str, edg
         yield Samples(patch_features(maps, size, band, columns), extract(detail, size, band, columns))
 
 
-def find_axes(pictures: Sequence[Plane], scale: int, size: int, stride: int, edges: str) -> Plane:
-    """Principal axes of the derivatives, shape (n_features, n_kept)."""
+def find_axes(
+    pictures: Sequence[Plane], scale: int, size: int, stride: int, edges: str, report: Progress = silent
+) -> Plane:
+    """Principal axes of the derivatives, shape (n_features, n_kept); ``report`` as for ``gather``."""
     moment = np.zeros((DERIVATIVES * size * size,) * 2)
-    for picture in pictures:
+    for done, picture in enumerate(pictures, 1):
         for low, _ in pairs(picture, scale, size, stride, "derivatives", edges):
             moment += low.T @ low
+        report(done, len(pictures), "finding the axes of the features")
     return principal_axes(moment).astype(np.float32)
 
 
@@ -84,6 +88,7 @@ def gather(
     at_most: int,
     flat: float,
     rng: np.random.Generator,
+    report: Progress = silent,
 ) -> Samples:
     """Training samples of several pictures.
 
@@ -102,6 +107,8 @@ def gather(
     flat : float
         Patches whose features have a norm below are left out.
     rng : Generator
+    report : callable, default=silent
+        Called with steps done, steps in all, and a text.
 
     Returns
     -------
@@ -111,7 +118,7 @@ def gather(
     n_patches = sum((view.shape[0] // stride) * (view.shape[1] // stride) for view in views)
     share = min(1.0, at_most / n_patches)
     lows, highs = [], []
-    for view in views:
+    for done, view in enumerate(views, 1):
         for low, high in pairs(view, scale, size, stride, features, edges):
             projected = low if axes is None else low @ axes
             kept = np.linalg.norm(projected, axis=1) >= flat
@@ -119,6 +126,7 @@ def gather(
                 kept &= rng.random(len(kept)) < share
             lows.append(projected[kept])
             highs.append(high[kept])
+        report(done, len(views), "gathering patches")
     return Samples(np.concatenate(lows), np.concatenate(highs))
 
 

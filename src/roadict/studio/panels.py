@@ -38,8 +38,8 @@ def progress(job: Job, ahead: int) -> str:
         return _panel("running", "Starting", said, _bar(0, 0))
     # Of rate, time left, and how long compiling took, if it did, the rate tells people little.
     told = [part for part in seen.left.split("  ") if not part.endswith("/s")]
-    left = " · ".join(told) if seen.done < seen.total else "nearly there"
-    steps = f"{seen.text} · {seen.done} of {seen.total} · {left}"
+    left = "nearly there" if 0 < seen.total <= seen.done else " · ".join(told)
+    steps = " · ".join([seen.text, *([f"{seen.done} of {seen.total}"] if seen.total else []), left])
     return _panel("running", seen.verb.capitalize(), [steps], _bar(seen.done, seen.total) + _drawings(seen))
 
 

@@ -1,0 +1,213 @@
+"""ROAD as an estimator: what its words mean, files, and its place in scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import roadict
+from roadict import ROAD, SparseCoder
+from roadict.metrics import dictionary_error
+from roadict.synthetic import planted
+
+from .conftest import quick
+
+
+def test_planted_dictionary_is_found(model, truth):
+    assert model.stop_reason_ == "converged"
+    assert dictionary_error(model.components_, truth.dictionary) < 1e-4
+
+
+def test_attributes_mean_what_they_say(model, truth):
+    X = truth.data
+    assert model.components_.shape == (32, 16)
+    assert model.codes_.shape == (400, 32)
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    largest = np.abs(model.components_).argmax(axis=1)
+    assert (model.components_[np.arange(32), largest] > 0).all()
+    error = np.linalg.norm(X - model.codes_ @ model.components_) / np.linalg.norm(X)
+    assert model.error_ == pytest.approx(error)
+    assert model.error_ <= 10 * model.tol
+    assert model.objective_ == pytest.approx(np.abs(model.codes_).sum())
+    np.testing.assert_allclose(model.atom_usage_, (model.codes_ != 0).mean(axis=0))
+    assert model.n_iter_ == len(model.history_["objective"])
+    assert model.n_features_in_ == 16
+    assert model.epsilon_ == 0
+    assert model.history_["rho"][-1] == pytest.approx(model.rho_)
+
+
+def test_codes_are_sparse_and_as_small_as_the_planted_ones(model, truth):
+    assert (model.codes_ != 0).sum(axis=1).mean() < 3.5
+    assert model.objective_ == pytest.approx(np.abs(truth.codes).sum(), rel=1e-3)
+
+
+def test_score_is_minus_the_relative_error_of_transform_and_back(model, truth):
+    X = truth.data[:50]
+    back = model.inverse_transform(model.transform(X))
+    assert model.score(X) == pytest.approx(-np.linalg.norm(X - back) / np.linalg.norm(X))
+    assert model.score(X) > -0.1
+
+
+def test_lasso_transform_equals_scikit_learn(model, truth):
+    from sklearn.linear_model import Lasso
+
+    X = truth.data[:5]
+    alpha = model.transform_alpha_
+    for sample, code in zip(X, model.transform(X), strict=True):
+        expected = Lasso(alpha=alpha / 16, fit_intercept=False, tol=1e-10, max_iter=100_000)
+        np.testing.assert_allclose(code, expected.fit(model.components_.T, sample).coef_, atol=2e-2 * alpha)
+
+
+def test_transform_alpha_does_not_depend_on_the_batch(model, truth):
+    whole = model.transform(truth.data[:40])
+    parts = np.concatenate([model.transform(truth.data[i : i + 1]) for i in range(40)])
+    np.testing.assert_allclose(whole, parts, atol=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ["omp", "mp", "sp", "cosamp", "lasso", "basis-pursuit", "half", "threshold"])
+def test_transform_codes_as_a_sparse_coder_with_the_weight_of_the_fit(model, truth, algorithm):
+    coder = clone(model).set_params(transform_algorithm=algorithm, transform_n_nonzero_coefs=3)
+    vars(coder).update({k: v for k, v in vars(model).items() if k.endswith("_")})
+    settings = {"lasso": {"alpha": model.transform_alpha_}, "threshold": {"alpha": model.transform_alpha_}}
+    chosen = settings.get(algorithm, {} if algorithm == "basis-pursuit" else {"n_nonzero_coefs": 3})
+    X = truth.data[:30]
+    expected = SparseCoder(model.components_, algorithm=algorithm, **chosen).transform(X)
+    np.testing.assert_array_equal(coder.transform(X), expected)
+    error = np.linalg.norm(X - expected @ model.components_) / np.linalg.norm(X)
+    assert error < {"threshold": np.inf, "cosamp": 0.7}.get(algorithm, 0.5)
+
+
+# ------------------------------------------------------------------ formulations
+
+
+def test_error_stays_within_the_bound():
+    noisy = planted(400, 16, 32, sparsity=3, snr_db=20, random_state=2)
+    epsilon = float(np.linalg.norm(noisy.noise) / np.linalg.norm(noisy.data))
+    model = ROAD(32, epsilon=epsilon, random_state=0).fit(noisy.data)
+    assert model.stop_reason_ == "converged"
+    assert model.error_ <= epsilon + 10 * model.tol
+    exact = ROAD(32, epsilon=0, random_state=0, max_iter=300, tol=0).fit(noisy.data)
+    assert model.objective_ < exact.objective_
+
+
+def test_auto_epsilon_is_zero_at_full_rank_and_just_above_the_floor_below():
+    X = np.random.default_rng(0).standard_normal((50, 6))
+    sizes = np.linalg.svd(X, compute_uv=False)
+    floor = np.sqrt((sizes[3:] ** 2).sum() / (sizes**2).sum())
+    assert quick(n_components=6).fit(X).epsilon_ == 0
+    below = quick(n_components=3, max_iter=2000, tol=1e-4).fit(X)
+    assert floor < below.epsilon_ <= 1.1 * floor + 1e-12
+    assert below.stop_reason_ == "converged"
+    assert below.error_ <= below.epsilon_ + 1e-3
+    low_rank = X[:, :2] @ np.random.default_rng(1).standard_normal((2, 6))
+    assert quick(n_components=2).fit(low_rank).epsilon_ == 0
+
+
+def test_lasso_form_reaches_a_smaller_lasso_objective_than_other_codes(small):
+    alpha = 0.1
+    model = quick(formulation="lasso", alpha=alpha, max_iter=3000, tol=1e-5).fit(small)
+    assert model.stop_reason_ == "converged"
+
+    def objective(codes, components):
+        residual = small - codes @ components
+        return np.abs(codes).sum() + (residual**2).sum() / (2 * alpha)
+
+    assert model.objective_ == pytest.approx(objective(model.codes_, model.components_))
+    # scikit-learn's coordinate descent solves for the codes of these atoms exactly
+    assert model.objective_ <= objective(model.transform(small), model.components_) * 1.01
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        other = rng.standard_normal(model.components_.shape)
+        other /= np.linalg.norm(other, axis=1, keepdims=True)
+        coder = clone(model)
+        vars(coder).update({k: v for k, v in vars(model).items() if k.endswith("_")} | {"components_": other})
+        assert model.objective_ < objective(coder.transform(small), other)
+
+
+def test_inexact_form_with_three_penalties(small):
+    model = quick(formulation="inexact", beta=(200, 300, 250), rho=(210, 310, 260)).fit(small)
+    assert model.rho_ == pytest.approx((210, 310, 260))
+    assert np.isfinite(model.components_).all()
+    assert quick(formulation="inexact").fit(small).stop_reason_ == "max_iter"
+
+
+def test_missing_entries_are_learned_around(truth):
+    X = truth.data.copy()
+    X[np.random.default_rng(5).random(X.shape) < 0.2] = np.nan
+    model = ROAD(32, missing_values=np.nan, random_state=0, max_iter=1000, tol=0).fit(X)
+    assert dictionary_error(model.components_, truth.dictionary) < 0.03
+    seen = ~np.isnan(X)
+    error = np.linalg.norm((X - model.codes_ @ model.components_)[seen]) / np.linalg.norm(X[seen])
+    assert model.error_ == pytest.approx(error)
+    filled = model.codes_ @ model.components_
+    assert np.linalg.norm((filled - truth.data)[~seen]) < 0.5 * np.linalg.norm(truth.data[~seen])
+    assert model.transform(X[:10]).shape == (10, 32)
+    assert model.score(X[:50]) > -0.2
+
+
+def test_missing_values_without_any_missing_change_nothing(small):
+    plain, marked = quick().fit(small), quick(missing_values=np.nan).fit(small)
+    assert np.array_equal(plain.components_, marked.components_)
+
+
+# ------------------------------------------------------------------ files, scikit-learn
+
+
+def test_save_and_load_give_the_model_back(model, truth, tmp_path):
+    model.save(tmp_path / "model.npz")
+    again = roadict.load(tmp_path / "model.npz")
+    assert again.get_params() == model.get_params()
+    for name in ("components_", "codes_", "atom_usage_"):
+        assert np.array_equal(getattr(again, name), getattr(model, name))
+    for name in ("n_iter_", "stop_reason_", "objective_", "error_", "rho_", "epsilon_", "transform_alpha_"):
+        assert getattr(again, name) == getattr(model, name)
+        assert type(getattr(again, name)) is type(getattr(model, name))
+    assert np.array_equal(again.history_["primal"], model.history_["primal"])
+    assert np.array_equal(again.transform(truth.data[:9]), model.transform(truth.data[:9]))
+
+
+def test_saved_inexact_model_with_missing_feature_names(small, tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame(small, columns=[f"x{i}" for i in range(8)])
+    model = quick(formulation="inexact", rho=(2100, 3100, 2600), beta=(2000, 3000, 2500)).fit(frame)
+    model.set_params(callback=print, random_state=np.random.default_rng(0)).save(tmp_path / "model.npz")
+    again = roadict.load(tmp_path / "model.npz")
+    assert again.rho_ == model.rho_
+    assert again.rho == (2100, 3100, 2600)
+    assert list(again.feature_names_in_) == list(frame.columns)
+    assert again.callback is None
+    assert again.epsilon_ is None
+    assert list(model.get_feature_names_out())[:2] == ["road0", "road1"]
+
+
+def test_model_file_holds_no_pickles(model, tmp_path):
+    model.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
+        assert all(file[name].dtype.kind != "O" for name in file.files)
+
+
+def test_clone_and_pickle(model):
+    assert clone(model).get_params() == model.get_params()
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.components_, model.components_)
+    assert again.history_["objective"][-1] == model.history_["objective"][-1]
+
+
+def test_pipeline_and_grid_search():
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X[:150].astype(float)
+    pipeline = make_pipeline(
+        StandardScaler(), ROAD(max_iter=15, tol=0, random_state=0), LogisticRegression(max_iter=500)
+    )
+    search = GridSearchCV(pipeline, {"road__n_components": [8, 16]}, cv=2).fit(X, y[:150])
+    assert search.best_score_ > 0.8
+    alone = GridSearchCV(ROAD(random_state=0, max_iter=15, tol=0), {"n_components": [4, 16]}, cv=2).fit(X)
+    assert alone.best_params_ == {"n_components": 16}
