@@ -1,8 +1,10 @@
 """Fits of every kind on the ranks of torchrun: python -m torch.distributed.run ... rank_fits.py FOLDER.
 
-Writes what test_torchrun.py compares with the same fits in one process.
+All ranks fit together, then all but the last, and so on: starting them takes longer than their fits. Writes what
+test_torchrun.py compares with the same fits in one process.
 """
 
+import os
 import sys
 import warnings
 from datetime import timedelta
@@ -61,12 +63,7 @@ def sums(comm):
     assert comm.sum(np.zeros((0, 3))).shape == (0, 3)
 
 
-def main():
-    warnings.simplefilter("ignore")
-    folder = Path(sys.argv[1])
-    distributed.init_process_group("gloo", timeout=timedelta(seconds=120))
-    comm = current()
-    sums(comm)
+def fits(comm, folder):
     for name in FITS:
         part = np.split(data_of(name), CUTS[comm.size])[comm.rank]
         fit = model(name).fit(part)
@@ -80,7 +77,21 @@ def main():
     with alone():
         own = model("ball").fit(DATA[: 60 + comm.rank])
     assert own.codes_.shape == (60 + comm.rank, 12)
-    distributed.destroy_process_group()
+
+
+def main():
+    warnings.simplefilter("ignore")
+    folder = Path(sys.argv[1])
+    rank, ranks = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
+    for size in range(ranks, rank, -1):
+        meeting = {} if size == ranks else {"init_method": f"file://{folder}/{size}.store"}
+        distributed.init_process_group("gloo", rank=rank, world_size=size, timeout=timedelta(seconds=120), **meeting)
+        comm = current()
+        assert (comm.rank, comm.size) == (rank, size)
+        sums(comm)
+        (folder / str(size)).mkdir(exist_ok=True)
+        fits(comm, folder / str(size))
+        distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

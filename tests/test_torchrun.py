@@ -1,7 +1,9 @@
 """Real processes under torchrun: the same results as one process, a rank that is killed, a rank that hangs."""
 
+import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +22,7 @@ from roadict import load
 pytest.importorskip("torch")
 
 import rank_fits
+import rank_program
 
 pytestmark = pytest.mark.skipif(os.name == "nt" or not Path("/proc").exists(), reason="needs Linux")
 
@@ -37,16 +40,23 @@ def serial_fits():
         return {name: rank_fits.model(name).fit(rank_fits.data_of(name)) for name in rank_fits.FITS}
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_ranks_learn_what_one_process_learns(tmp_path, serial_fits, size):
-    """Every formulation, with and without missing entries, uneven shards, one of them empty; float64."""
+@pytest.fixture(scope="module")
+def fits_of_ranks(tmp_path_factory):
+    """The folder with the fits of three ranks, of two and of one."""
+    path = tmp_path_factory.mktemp("fits")
     done = subprocess.run(
-        [*TORCHRUN, str(size), str(SCRIPT), str(tmp_path)],
+        [*TORCHRUN, "3", str(SCRIPT), str(path)],
         env=ENVIRONMENT, capture_output=True, text=True, timeout=GUARD, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_ranks_learn_what_one_process_learns(fits_of_ranks, serial_fits, size):
+    """Every formulation, with and without missing entries, uneven shards, one of them empty; float64."""
     for name, alone in serial_fits.items():
-        found = np.load(tmp_path / f"{name}.npz")
+        found = np.load(fits_of_ranks / str(size) / f"{name}.npz")
         objective, error, n_iter = found["numbers"]
         if name == "auto":  # chaotic while ρ is small
             assert objective == pytest.approx(alone.objective_, rel=0.01)
@@ -84,6 +94,37 @@ def wait_for(condition, process):
         time.sleep(0.02)
 
 
+def ranks_by_hand(folder, *arguments, restarts=(0, 0)):
+    """Start two ranks as torchrun does; returns their exit codes and what they have said together."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = {"OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    common |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    with contextlib.ExitStack() as both:
+        ranks = [
+            {"RANK": str(rank), "LOCAL_RANK": str(rank), "TORCHELASTIC_RESTART_COUNT": str(count)}
+            for rank, count in enumerate(restarts)
+        ]
+        processes = [both.enter_context(rank_program.started(folder, *arguments, **common | rank)) for rank in ranks]
+        return ended(folder, *processes)
+
+
+def one_process(folder, *arguments):
+    with rank_program.started(folder, *arguments) as process:
+        return ended(folder, process)
+
+
+def ended(folder, *processes):
+    """Wait for processes that have one folder; returns their exit codes and what they have said together."""
+    for process in processes:
+        process.join(GUARD)
+    said = folder / "said"
+    text = said.read_text()
+    said.unlink()
+    return [process.exitcode for process in processes], text
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("torchrun")
@@ -91,10 +132,8 @@ def folder(tmp_path_factory):
     (path / "parts").mkdir()
     for index, part in enumerate(np.split(TRUTH.data, [75])):
         np.save(path / "parts" / f"part-{index}.npy", part)
-    with start(path, 2, "-m", "roadict", "learn", "data.npy", "-o", "unbroken.npz", *LONG) as process:
-        out, err = process.communicate(timeout=GUARD)
-    assert process.returncode == 0, err
-    assert out.count("model: unbroken.npz") == 1, "one rank speaks"
+    codes, said = ranks_by_hand(path, "learn", "data.npy", "-o", "unbroken.npz", *LONG)
+    assert codes == [0, 0], said
     return path
 
 
@@ -112,17 +151,18 @@ def test_a_killed_rank_is_restarted_and_the_model_is_the_same(folder):
             kept = folder / "kept"
             wait_for(lambda: kept.is_dir() and len(list(kept.glob("*.json"))) == 2, process)
             os.kill(workers(process)[1], signal.SIGKILL)
-            _, err = process.communicate(timeout=GUARD)
+            out, err = process.communicate(timeout=GUARD)
         finally:
             process.kill()
     assert process.returncode == 0, err
+    assert out.count("model: killed.npz") == 1, "one rank speaks"
     assert re.search(r"resumed after iteration [1-9]\d*", err)
     assert_same_model(load(folder / "killed.npz"), load(folder / "unbroken.npz"))
     assert not list(kept.iterdir()), "what is done needs no checkpoints"
 
 
 def test_a_rank_that_hangs_ends_in_an_error(folder):
-    endless = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "100000000", "--timeout", "5s")
+    endless = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "100000000", "--timeout", "10s")
     with start(folder, 2, "-m", "roadict", "learn", "data.npy", "-o", "none.npz", *endless) as process:
         stopped = None
         try:
@@ -152,31 +192,9 @@ def test_a_stop_is_graceful_and_goes_on_in_one_process(folder):
     assert process.returncode != 0
     assert err.count("stopped; checkpoint in later; go on with --resume") == 1, err
     assert len(list((folder / "later").glob("*.json"))) == 1
-    done = subprocess.run(
-        [sys.executable, "-m", "roadict", *arguments, "--resume"],
-        cwd=folder, capture_output=True, text=True, timeout=GUARD, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    codes, said = one_process(folder, *arguments, "--resume")
+    assert codes == [0], said
     assert_same_model(load(folder / "stopped.npz"), load(folder / "unbroken.npz"), atol=1e-10)
-
-
-def ranks_by_hand(folder, *arguments, size=2, restarts=(0, 0)):
-    """Start ranks as torchrun does; returns their exit codes and what they have said together."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    common = ENVIRONMENT | {"WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size)}
-    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "roadict", *map(str, arguments)],
-            env=common | {"RANK": str(rank), "LOCAL_RANK": str(rank), "TORCHELASTIC_RESTART_COUNT": str(count)},
-            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for rank, count in zip(range(size), restarts, strict=True)
-    ]  # fmt: skip
-    said = [process.communicate(timeout=GUARD)[0] for process in processes]
-    return [process.returncode for process in processes], "".join(said)
 
 
 @pytest.fixture(scope="module")
@@ -213,16 +231,24 @@ def test_bad_input_is_told_once_and_all_ranks_end_with_2(bad, data, options, mes
     assert "model:" not in said
 
 
-@pytest.fixture
-def stopped_folder(folder, tmp_path):
+@pytest.fixture(scope="module")
+def stopped_run(folder, tmp_path_factory):
     """A folder with the checkpoint of a run that one process has begun."""
+    path = tmp_path_factory.mktemp("stopped")
     arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, "--checkpoint", "kept", "--every", "0.02s")
-    with subprocess.Popen(
-        [sys.executable, "-m", "roadict", *arguments], cwd=tmp_path, stderr=subprocess.DEVNULL
-    ) as process:
-        wait_for(lambda: len(list((tmp_path / "kept").glob("*.json"))) == 2, process)
+    with rank_program.started(path, *arguments) as process:
+        while process.is_alive() and len(list((path / "kept").glob("*.json"))) < 2:
+            time.sleep(0.02)
         process.terminate()
-    assert process.returncode == 128 + signal.SIGTERM
+        codes, said = ended(path, process)
+    assert codes == [128 + signal.SIGTERM], said
+    return path, arguments
+
+
+@pytest.fixture
+def stopped_folder(stopped_run, tmp_path):
+    path, arguments = stopped_run
+    shutil.copytree(path, tmp_path, dirs_exist_ok=True)
     return tmp_path, arguments
 
 
@@ -257,22 +283,16 @@ def test_processes_that_outlive_torchrun_keep_their_folder(folder, tmp_path):
             orphans = workers(process)
             process.kill()
             process.wait()
-            again = subprocess.run(
-                [sys.executable, "-m", "roadict", *map(str, arguments), "--resume"],
-                cwd=tmp_path, capture_output=True, text=True, timeout=GUARD, check=False,
-            )  # fmt: skip
+            codes, said = one_process(tmp_path, *arguments, "--resume")
         finally:
             for pid in orphans:
                 os.kill(pid, signal.SIGKILL)
-    assert again.returncode == 2, again.stderr
-    assert f"kept is in use by process {orphans[0]} on " in again.stderr
-    assert "processes outlive a torchrun that was killed" in again.stderr
-    assert len(again.stderr.splitlines()) == 1
+    assert codes == [2], said
+    assert f"kept is in use by process {orphans[0]} on " in said
+    assert "processes outlive a torchrun that was killed" in said
+    assert len(said.splitlines()) == 1
     deadline = time.monotonic() + GUARD
     while any(Path(f"/proc/{pid}").exists() for pid in orphans) and time.monotonic() < deadline:
         time.sleep(0.02)
-    done = subprocess.run(
-        [sys.executable, "-m", "roadict", *map(str, arguments), "--resume", "--max-iter", "5"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=GUARD, check=False,
-    )  # fmt: skip
-    assert "is of another problem (max_iter: 100000000 there, 5 here)" in done.stderr, "the folder is free"
+    _, said = one_process(tmp_path, *arguments, "--resume", "--max-iter", "5")
+    assert "is of another problem (max_iter: 100000000 there, 5 here)" in said, "the folder is free"

@@ -26,7 +26,7 @@ from roadict.synthetic import planted
 
 SCRIPT = Path(__file__).with_name("tiny.py")
 GUARD = 120  # seconds after which a process that hangs is given up
-KILLED_TRIALS = 10
+KILLED_TRIALS = 5
 
 spec = importlib.util.spec_from_file_location("tiny", SCRIPT)
 tiny = importlib.util.module_from_spec(spec)
@@ -116,9 +116,9 @@ def test_half_a_line_is_cut_off_and_computed_again(tmp_path):
 
 def test_two_runs_into_one_folder(tmp_path):
     together, alone = tmp_path / "together", tmp_path / "alone"
-    for process in [start(together, 1, 6) for _ in range(2)]:
+    for process in [start(together, 1, 3) for _ in range(2)]:
         finish(process)
-    run(tiny.trials(6), alone, jobs=1)
+    run(tiny.trials(3), alone, jobs=1)
     assert timeless(together) == timeless(alone)
 
 

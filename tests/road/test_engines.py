@@ -121,9 +121,9 @@ def test_chunks_cover_all_samples_once():
 
 
 def test_reference_reaches_a_feasible_sparse_rank_one_point(make_problem):
-    problem, dictionary, codes = make_problem("exact", (16, 20, 150))
+    problem, dictionary, codes = make_problem("exact", (16, 18, 100))
     engine = ReferenceEngine(problem, dictionary, codes)
-    for _ in range(1000):
+    for _ in range(500):
         measures = engine.step()
     assert measures.primal < 1e-3
     blocks = engine.consensus
@@ -147,7 +147,7 @@ def test_unobserved_entries_do_not_matter(make_problem):
 
 @pytest.mark.parametrize("rhos", [(210.0, 310.0, 260.0), (310.0, 310.0, 310.0)])
 def test_lagrangian_of_the_inexact_form_falls_at_every_iteration(make_problem, rhos):
-    problem, dictionary, codes = make_problem("inexact-three", (16, 32, 100))
+    problem, dictionary, codes = make_problem("inexact-three", (8, 12, 60))
     engine = ReferenceEngine(Problem(problem.data, None, problem.formulation, rhos), dictionary, codes)
     engine.step()
     values = [engine.lagrangian()]
@@ -159,7 +159,7 @@ def test_lagrangian_of_the_inexact_form_falls_at_every_iteration(make_problem, r
 
 
 def test_lagrangian_may_rise_where_the_bound_is_broken(make_problem):
-    problem, dictionary, codes = make_problem("inexact-three", (16, 32, 100))
+    problem, dictionary, codes = make_problem("inexact-three", (8, 12, 60))
     engine = ReferenceEngine(Problem(problem.data, None, problem.formulation, (2.0, 3.0, 2.5)), dictionary, codes)
     engine.step()
     values = [engine.lagrangian()]

@@ -15,9 +15,20 @@ def needs_gradio():
 
 
 @pytest.fixture(scope="session")
-def server(needs_gradio, chromium, tmp_path_factory):
-    """A studio for all tests; in the end Ctrl-C must leave one line and no files."""
-    running = Server(tmp_path_factory.mktemp("studio"))
+def killed(needs_gradio, tmp_path_factory):
+    """A studio that was killed, and the files that it has left."""
+    server = Server(tmp_path_factory.mktemp("studio"))
+    assert server.stop(signal.SIGKILL)[0] == -signal.SIGKILL
+    return server, server.files()
+
+
+@pytest.fixture(scope="session")
+def server(killed, chromium):
+    """A studio for all tests, in the place of one that was killed; in the end Ctrl-C must leave one line and no files.
+
+    A start takes seconds, so that tests of several studios make do with these.
+    """
+    running = Server(killed[0].folder)
     yield running
     assert running.files()
     assert running.stop(signal.SIGINT) == (130, "roadict: error: the studio has stopped; its files are gone\n")

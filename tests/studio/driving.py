@@ -27,6 +27,7 @@ class Server:
     """A studio in a process of its own, with a home and a folder for temporary files of its own."""
 
     def __init__(self, folder):
+        self.folder = folder
         self.home, self.temporary, self.here = (folder / name for name in ("home", "tmp", "here"))
         for path in (self.home, self.temporary, self.here):
             path.mkdir(exist_ok=True)
