@@ -119,7 +119,8 @@ class PicturesTab(Tab):
 
     def _look(self, path: str | None, task: str, source: str) -> tuple[Any, Any]:
         """Show the picture, or the canvas with it where a mask is to be drawn, or say why it is none."""
-        no_canvas = gr.update(visible=False, value=None)
+        # Hidden and not taken off the page: Gradio's canvas throws errors when it goes before it is ready.
+        no_canvas = gr.update(visible="hidden", value=None)
         if path is None:
             return gr.update(visible=False), no_canvas
         try:
