@@ -121,11 +121,11 @@ class TimeLeft:
         self._last: int | None = None
 
     def __call__(self, done: int, total: int) -> str:
-        """Say it in a few words, after ``done`` of at most ``total`` steps."""
+        """Say it in a few words, after ``done`` of at most ``total`` steps; 0 tells that they are about to begin."""
         now = time.perf_counter() - self._compiling.seconds
         if self._last is None or done <= self._last:
             self._first = (done, now)
-        self._last = done
+        self._last = done or None
         steps, seconds = done - self._first[0], now - self._first[1]
         if steps == 0 or seconds == 0:
             return f"time left unknown{self.compiled()}"

@@ -22,6 +22,8 @@ ATOMS_PER_PATCH = 3
 """For OMP in the two-stage methods, as in the literature on super-resolution."""
 ROAD_PER_STAGE = 6
 """Iterations of ROAD in the place of one of a two-stage method."""
+LEARNING = "learning the dictionary"
+"""What progress says meanwhile."""
 _KEY = 11
 
 
@@ -83,7 +85,7 @@ def learn_dictionary(
 
     def after_iteration(snapshot: Snapshot) -> Any:
         if progress is not None:
-            progress(snapshot.iteration, snapshot.max_iter, "learning the dictionary")
+            progress(snapshot.iteration, snapshot.max_iter, LEARNING)
         return None if callback is None else callback(snapshot)
 
     shared: dict[str, Any] = {"callback": after_iteration, "random_state": seed, "n_jobs": n_jobs}
@@ -101,6 +103,8 @@ def learn_dictionary(
         )
     else:
         model = _two_stage(data, n_components, method, lasso_share, max_iter, shared)
+    if progress is not None:
+        progress(0, model.max_iter, LEARNING)  # the first iteration may be long in coming: imports, compilation
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)
