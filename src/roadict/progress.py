@@ -7,10 +7,16 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol, TextIO
 
+Progress = Callable[[int, int, str], None]
+"""What long work calls with steps done, steps in all, and a text."""
 PAUSE = 2.0
 """Seconds between two lines where they are not rewritten."""
 WORTH_TELLING = 0.5
 """Seconds of compilation that people notice."""
+
+
+def silent(done: int, total: int, text: str) -> None:
+    """Progress that nobody wants to see."""
 
 
 class Reading(Protocol):
@@ -176,11 +182,12 @@ def bar_on_terminal(
     verb: str, left: Callable[[int, int], str] | None = None
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show a bar with the rate and the time left on standard error, a terminal; ``left`` says them in its own way."""
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
     columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
         say = left or TimeLeft()
 

@@ -1,7 +1,6 @@
 """Dictionaries for patches, by name."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,13 @@ from numpy.typing import NDArray
 from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
+from roadict.progress import Progress
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.solve import Callback, Snapshot
 from roadict.seeds import streams
 from roadict.updates.pick import UPDATES
 
 Array = NDArray[np.floating]
-Progress = Callable[[int, int, str], None]
 METHODS = ("road", "random", *UPDATES)
 ATOMS_PER_PATCH = 3
 """For OMP in the two-stage methods, as in the literature on super-resolution."""
@@ -25,10 +24,6 @@ ROAD_PER_STAGE = 6
 LEARNING = "learning the dictionary"
 """What progress says meanwhile."""
 _KEY = 11
-
-
-def silent(done: int, total: int, text: str) -> None:
-    """Progress that nobody wants to see."""
 
 
 def learn_dictionary(
