@@ -28,6 +28,15 @@ def test_compiling_is_told_and_leaves_the_time_left_alone(slow_clock):
     assert "compiled" not in progress.TimeLeft()(1, 100)
 
 
+def test_the_clock_starts_after_the_first_step_and_not_before_it(slow_clock):
+    left = progress.TimeLeft()
+    assert left(0, 100) == "time left unknown"
+    for _ in range(50):
+        progress.time.perf_counter()  # what comes before the first step
+    assert left(1, 100) == "time left unknown"
+    assert left(2, 100).startswith("1/s")
+
+
 def test_a_short_compilation_is_not_told():
     left = progress.TimeLeft()
     left(1, 100)

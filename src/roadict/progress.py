@@ -7,10 +7,16 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol, TextIO
 
+Progress = Callable[[int, int, str], None]
+"""What long work calls with steps done, steps in all, and a text."""
 PAUSE = 2.0
 """Seconds between two lines where they are not rewritten."""
 WORTH_TELLING = 0.5
 """Seconds of compilation that people notice."""
+
+
+def silent(done: int, total: int, text: str) -> None:
+    """Progress that nobody wants to see."""
 
 
 class Reading(Protocol):
@@ -121,11 +127,11 @@ class TimeLeft:
         self._last: int | None = None
 
     def __call__(self, done: int, total: int) -> str:
-        """Say it in a few words, after ``done`` of at most ``total`` steps."""
+        """Say it in a few words, after ``done`` of at most ``total`` steps; 0 tells that they are about to begin."""
         now = time.perf_counter() - self._compiling.seconds
         if self._last is None or done <= self._last:
             self._first = (done, now)
-        self._last = done
+        self._last = done or None
         steps, seconds = done - self._first[0], now - self._first[1]
         if steps == 0 or seconds == 0:
             return f"time left unknown{self.compiled()}"
@@ -176,11 +182,12 @@ def bar_on_terminal(
     verb: str, left: Callable[[int, int], str] | None = None
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show a bar with the rate and the time left on standard error, a terminal; ``left`` says them in its own way."""
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 
     columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
         say = left or TimeLeft()
 

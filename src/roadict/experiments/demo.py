@@ -12,8 +12,8 @@ from roadict.experiments.summary import Spread
 from roadict.experiments.trial import atom_sheet, png
 from roadict.metrics import dictionary_error, match_atoms, psnr
 from roadict.pictures import SuperResolution
-from roadict.pictures.dictionaries import Progress, silent
 from roadict.pictures.resize import luma, resize
+from roadict.progress import Progress, silent
 from roadict.synthetic import Planted
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from roadict.parallel import Workers
-from roadict.pictures.dictionaries import Progress, silent
 from roadict.pictures.ranges import Plane
+from roadict.progress import Progress, silent
 
 RIDGE = 0.1
 """Weight of the ridge, for samples of unit norm."""

@@ -9,8 +9,8 @@ from skimage.restoration import estimate_sigma
 
 from roadict import checks
 from roadict.pictures import ranges
-from roadict.pictures.dictionaries import Progress
 from roadict.pictures.selfcoding import Effort, Patches, code_plane, learned_atoms, some_patches
+from roadict.progress import Progress
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, streams
 

@@ -1,7 +1,6 @@
 """Dictionaries for patches, by name."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,23 +9,21 @@ from numpy.typing import NDArray
 from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
+from roadict.progress import Progress
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.solve import Callback, Snapshot
 from roadict.seeds import streams
 from roadict.updates.pick import UPDATES
 
 Array = NDArray[np.floating]
-Progress = Callable[[int, int, str], None]
 METHODS = ("road", "random", *UPDATES)
 ATOMS_PER_PATCH = 3
 """For OMP in the two-stage methods, as in the literature on super-resolution."""
 ROAD_PER_STAGE = 6
 """Iterations of ROAD in the place of one of a two-stage method."""
+LEARNING = "learning the dictionary"
+"""What progress says meanwhile."""
 _KEY = 11
-
-
-def silent(done: int, total: int, text: str) -> None:
-    """Progress that nobody wants to see."""
 
 
 def learn_dictionary(
@@ -83,7 +80,7 @@ def learn_dictionary(
 
     def after_iteration(snapshot: Snapshot) -> Any:
         if progress is not None:
-            progress(snapshot.iteration, snapshot.max_iter, "learning the dictionary")
+            progress(snapshot.iteration, snapshot.max_iter, LEARNING)
         return None if callback is None else callback(snapshot)
 
     shared: dict[str, Any] = {"callback": after_iteration, "random_state": seed, "n_jobs": n_jobs}
@@ -101,6 +98,8 @@ def learn_dictionary(
         )
     else:
         model = _two_stage(data, n_components, method, lasso_share, max_iter, shared)
+    if progress is not None:
+        progress(0, model.max_iter, LEARNING)  # the first iteration may be long in coming: imports, compilation
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)

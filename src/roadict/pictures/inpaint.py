@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 from roadict.pictures import ranges
-from roadict.pictures.dictionaries import Progress
 from roadict.pictures.ranges import Plane
 from roadict.pictures.selfcoding import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
+from roadict.progress import Progress
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, streams
 

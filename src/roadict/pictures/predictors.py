@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict.coders.pick import encode
 from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
-from roadict.pictures.dictionaries import Progress, learn_dictionary
+from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.ranges import Plane
 from roadict.pictures.training import Samples, gather
+from roadict.progress import Progress
 from roadict.road.solve import Callback
 from roadict.seeds import streams
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from roadict import checks
 from roadict.coders.pick import encode
 from roadict.linalg import solve_ridge
-from roadict.pictures.dictionaries import Progress, learn_dictionary, silent
+from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
+from roadict.progress import Progress, silent
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 

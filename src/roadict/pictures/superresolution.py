@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks, model_io
 from roadict.pictures import ranges, training
-from roadict.pictures.dictionaries import METHODS, Progress, silent
+from roadict.pictures.dictionaries import METHODS
 from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
+from roadict.progress import Progress, silent
 from roadict.road.engines.pick import ENGINES
 from roadict.road.solve import Callback
 from roadict.seeds import RandomStateLike, seed_sequence

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from roadict.pictures.dictionaries import Progress, silent
 from roadict.pictures.features import derivatives, patch_features, principal_axes
 from roadict.pictures.patches import bands, extract, starts
 from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import resize
+from roadict.progress import Progress, silent
 
 BAND = 1 << 15
 """Patches held at a time."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict import __version__, checks
-from roadict.pictures.dictionaries import Progress
 from roadict.pictures.superresolution import SuperResolution
+from roadict.progress import Progress
 from roadict.road.solve import Callback
 
 Picture = NDArray[Any]
