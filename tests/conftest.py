@@ -20,10 +20,13 @@ from roadict.synthetic import planted
 SLOW = (
     "test_torchrun",
     "test_page",
+    "test_recovery",
+    "test_process",
     "test_runner",
     "test_examples",
-    "test_process",
     "test_cuda",
+    "test_engines",
+    "test_superresolution",
     "test_checkpoints",
     "test_site",
 )

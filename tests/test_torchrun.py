@@ -41,8 +41,11 @@ def serial_fits():
 
 
 @pytest.fixture(scope="module")
-def fits_of_ranks(tmp_path_factory):
-    """The folder with the fits of three ranks, of two and of one."""
+def fits_of_ranks(serial_fits, tmp_path_factory):
+    """The folder with the fits of three ranks, of two and of one.
+
+    They come after those of one process, which leaves the kernels compiled: else every rank compiles them all.
+    """
     path = tmp_path_factory.mktemp("fits")
     done = subprocess.run(
         [*TORCHRUN, "3", str(SCRIPT), str(path)],
