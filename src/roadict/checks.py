@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.tensors import plain
+
 Array = NDArray[np.floating]
 
 LARGEST_CODE = 1e6
@@ -151,7 +153,7 @@ def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[A
 
 def _real_array(name: str, value: Any, wanted: str) -> NDArray[Any]:
     try:
-        array = np.asarray(value)
+        array = np.asarray(plain(value))
     except ValueError as ragged:
         raise ValueError(f"{name} is not a matrix ({ragged}); {wanted}") from None
     if array.dtype.kind not in "fiub":

@@ -10,6 +10,7 @@ import scipy.optimize
 from numpy.typing import ArrayLike, NDArray
 
 from roadict.linalg import unit_rows
+from roadict.tensors import plain
 
 __all__ = ["dictionary_error", "match_atoms", "psnr"]
 
@@ -119,7 +120,7 @@ def psnr(image: ArrayLike, reference: ArrayLike, peak: float = 1.0) -> float:
 
 def _finite(name: str, values: ArrayLike) -> FloatArray:
     """Return `values` as finite float64."""
-    array = np.asarray(values)
+    array = np.asarray(plain(values))
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers: convert it first")
     array = array.astype(np.float64)

@@ -15,7 +15,17 @@ def is_tensor(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """Return an array with a tensor's numbers; anything else as it is."""
-    return value.detach().cpu().numpy() if is_tensor(value) else value
+    if not is_tensor(value):
+        return value
+    import torch
+
+    if value.layout is not torch.strided or value.is_complex() or value.is_meta:
+        raise ValueError(
+            f"a tensor of {value.dtype} and {value.layout} on {value.device} cannot be used; give a dense one of real "
+            "numbers (.to_dense(), .real)"
+        )
+    values = value.detach().resolve_neg().cpu()
+    return (values.float() if values.dtype is torch.bfloat16 else values).numpy()
 
 
 def like(given: Any, array: NDArray[np.floating]) -> Any:

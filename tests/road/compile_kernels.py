@@ -8,7 +8,7 @@ from triton.compiler import ASTSource
 
 from roadict.road.engines import gpu_exact
 from roadict.road.engines.gpu_exact import ExactBatch
-from roadict.road.formulation import Problem, constrained
+from roadict.road.formulation import Problem, constrained, lasso
 
 TYPES = {torch.float32: "*fp32", torch.float64: "*fp64", torch.int8: "*i8", int: "i32", float: "fp32"}
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -37,9 +37,22 @@ class Passes:
         return Compiled(found) if isinstance(found, triton.JITFunction) else found
 
 
+class Ranks:
+    """An exchange among ranks of which there is one."""
+
+    rank, size = 0, 1
+
+    def sum(self, array):
+        return array
+
+
 PASSES = gpu_exact.passes
 gpu_exact.passes = Passes()
 gpu_exact.top_eigenvectors = Compiled(gpu_exact.top_eigenvectors)
-for n_features, dtype in ((34, np.float32), (12, np.float64)):
-    pattern = Problem(np.ones((40, n_features), dtype), None, constrained(0.0), (1.0,) * 3)
-    ExactBatch(pattern, 5, 2, torch.device("cpu"))._launch()
+SEEN = np.ones((40, 12), bool)
+pattern = Problem(np.ones((40, 34), np.float32), None, constrained(0.0), (1.0,) * 3)
+ExactBatch(pattern, 5, 2, torch.device("cpu"))._launch()
+pattern = Problem(np.ones((40, 12)), SEEN, lasso(1.0), (1.0,) * 3)
+batch = ExactBatch(pattern, 5, 1, torch.device("cpu"), Ranks())
+batch._prepare()
+batch._launch()

@@ -7,17 +7,14 @@ import itertools
 import os
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from roadict import ROAD, load
-from roadict.distributed import SERIAL
 from roadict.road.engines.fused import FusedEngine
-from roadict.road.engines.pick import PARTY, engine_name, make_engine
+from roadict.road.engines.pick import engine_name
 from roadict.road.engines.reference import ReferenceEngine
 from roadict.road.solve import solve
 from roadict.synthetic import planted
@@ -28,7 +25,6 @@ pytest.importorskip("greenlet")
 
 from roadict.road.engines import cuda, gpu_layout, gpu_wide  # noqa: E402
 from roadict.road.engines.cuda import CudaEngine  # noqa: E402
-from roadict.road.engines.together import all_together  # noqa: E402
 
 FORMS = ("exact", "ball", "lasso", "inexact-three")
 STEPS = 3
@@ -142,74 +138,6 @@ def test_ranks_exchange_as_often_whatever_the_parts_of_a_checkpoint(make_problem
     assert len(set(counts)) == 1
 
 
-def test_runs_together_are_runs_alone_to_the_bit(make_problem):
-    """Runs of different lengths and penalties share a batch, take and leave places, and do not notice each other."""
-
-    def run(seed, lengths):
-        outcomes = []
-        for steps in lengths:
-            problem, atoms, codes = make_problem("exact", (5, 3, 30), rho=8.0 + seed, seed=seed)
-            engine = make_engine("cuda", problem, atoms, codes, None, SERIAL)
-            measures = [engine.step(20.0 if i == 1 else None) for i in range(steps)]
-            outcomes.append((measures, engine.dictionary().tobytes(), engine.codes().tobytes()))
-            engine.close()
-        return outcomes
-
-    tasks = [(0, (2, 1)), (1, (3,)), (2, (1, 2))]
-    alone = [run(*task) for task in tasks]
-    assert all_together([lambda task=task: run(*task) for task in tasks]) == alone
-
-
-def test_runs_in_bursts_of_unlike_lengths_are_runs_alone_to_the_bit(make_problem):
-    def run(seed, bursts):
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=seed), None, SERIAL)
-        measures = [each for count in bursts for each in engine.steps(count)]
-        engine.close()
-        return measures
-
-    tasks = [(0, (2, 3)), (1, (3, 1)), (2, (1,))]
-    assert all_together([lambda task=task: run(*task) for task in tasks]) == [run(*task) for task in tasks]
-
-
-def test_runs_go_on_while_one_waits_for_another_process(make_problem):
-    told = []
-
-    def waits():
-        answer = PARTY.get().result_of(pool.submit(said.wait, 60))
-        told.append("waited")
-        return answer
-
-    def works():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        engine.step()
-        told.append("worked")
-        said.set()
-        return len([engine.step() for _ in range(2)])
-
-    said = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        assert all_together([waits, works]) == [True, 2]
-    assert sorted(told) == ["waited", "worked"]
-    assert told[0] == "worked"
-
-
-def test_a_failure_of_one_run_does_not_hold_up_the_others(make_problem):
-    def fails():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        try:
-            engine.step()
-            raise ZeroDivisionError
-        finally:
-            engine.close()
-
-    def works():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        return [engine.step() for _ in range(2)]
-
-    with pytest.raises(ZeroDivisionError):
-        all_together([fails, works])
-
-
 def test_the_loop_looks_at_residuals_every_few_iterations(make_problem):
     """Where nobody watches; the history has every iteration all the same."""
     given = make_problem("exact", (5, 3, 30))
@@ -253,13 +181,22 @@ def test_auto_takes_a_gpu_only_where_there_is_one():
     assert engine_name("cuda", 4, 300, 16) == "cuda"
 
 
-def test_wide_eigenvectors_are_the_top_ones():
+def test_auto_leaves_what_the_gpu_does_not_take_to_the_cpu(monkeypatch):
+    monkeypatch.setattr("roadict.road.engines.pick._has_gpu", lambda: True)
+    assert engine_name("auto", 20_000, 1024, 300) == "cuda"
+    assert engine_name("auto", 20_000, 1025, 300) == "numba"
+
+
+def test_wide_eigenvectors_are_the_top_ones(monkeypatch):
     rng = np.random.default_rng(0)
     factors = rng.standard_normal((5, 30, 80))
     matrices = np.swapaxes(factors, 1, 2) @ factors
+    axes = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    matrices[3] = axes * np.r_[1, 0.9995, np.full(78, 0.5)] @ axes.T  # hardly a top one
     matrices[4] = 0
     start = rng.standard_normal((5, 80))
-    found = gpu_wide.wide_eigenvectors(torch.from_numpy(matrices), torch.from_numpy(start)).numpy()
+    monkeypatch.setattr(gpu_wide, "BYTES_AT_ONCE", 3 * matrices[0].nbytes)
+    (found,) = gpu_wide.wide_eigenvectors(torch.from_numpy(matrices[None]), torch.from_numpy(start[None])).numpy()
     for matrix, vector in zip(matrices[:4], found, strict=False):
         values, vectors = np.linalg.eigh(matrix)
         assert abs(vector @ vectors[:, -1]) == pytest.approx(1, abs=1e-9), values[-2:]
@@ -295,7 +232,8 @@ def test_the_kernels_compile_for_a_gpu():
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     names = ["top_eigenvectors", "update_blocks", "update_samples", "add_grams", "close_iteration"]
-    assert done.stdout.split() == 2 * names
+    of_ranks = ["add_grams", "sum_for_ranks", *names[:-1], "sum_for_ranks", names[-1]]
+    assert done.stdout.split() == names + of_ranks
 
 
 @pytest.mark.parametrize("package", ["torch", "triton", "greenlet"])

@@ -84,9 +84,11 @@ class ROAD(Learner):
         Codes to start from. Each of the two alone is honoured and the other computed.
     missing_values : None or np.nan, default=None
         np.nan: NaN marks an entry that was not observed. None: NaN is an error.
-    engine : {"auto", "numba", "reference"}, default="auto"
-        "numba": compiled, fast. "reference": the paper's equations, literally; for checking. "auto": "numba", but
-        "reference" for data with more than twice as many features as samples.
+    engine : {"auto", "numba", "cuda", "reference"}, default="auto"
+        "numba": compiled, fast. "cuda": on an NVIDIA GPU (``pip install 'roadict[gpu]'``). "reference": the paper's
+        equations, literally; for checking. "auto": "cuda" where there is a GPU and n_samples × n_features ×
+        n_components is 5 million or more, else "numba", but "reference" for data with more than twice as many features
+        as samples.
     transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
         How ``transform`` codes; ``SparseCoder`` tells more of each. "basis-pursuit" reproduces the samples exactly.
     transform_alpha : float, default=None
@@ -211,7 +213,8 @@ class ROAD(Learner):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            One sample per row. In a process group: this rank's, of which there may be none.
+            One sample per row. In a process group: this rank's, of which there may be none. Of a tensor of torch, atoms
+            and codes are tensors on its device.
         y : ignored
 
         Returns

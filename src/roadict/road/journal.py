@@ -97,7 +97,12 @@ def _check(found: Found, expected: Arrays, given: Arrays, *, rows: bool) -> None
     """Refuse arrays that another kind of machine has laid out."""
     for name, array in expected.items():
         other = given.get(name)
-        if other is None or other.dtype != array.dtype or other.shape[rows:] != array.shape[rows:]:
+        if other is None:
+            raise CheckpointError(
+                f"{found.name} holds no {name!r}: another engine or another version of roadict wrote it; go on with "
+                "that one, or start again in an empty folder"
+            )
+        if other.dtype != array.dtype or other.shape[rows:] != array.shape[rows:]:
             raise CheckpointError(
                 f"{found.name} holds {name!r} in another layout than this machine's (vectors of another length, or "
                 "another engine); resume it on a machine of the kind that wrote it"

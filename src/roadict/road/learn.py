@@ -70,6 +70,8 @@ def learn(
     keeper : Keeper or None
         Keeps the fit from time to time; it goes on from the checkpoint found, if there is one.
     """
+    if keeper is not None and PARTY.get() is not None:
+        raise ValueError("a fit among all_together keeps no checkpoint; do it by itself, or without a checkpoint")
     settings = RunSettings(engine, max_iter, tol, n_jobs)
     if engine == "cuda" and keeper is None and callback is None and _may_share(plan):
         starts = list(starts)

@@ -1,6 +1,8 @@
 """The engine for GPUs: one run alone; ``together`` has many of one shape. Imports torch only where there is work."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -8,14 +10,13 @@ from numpy.typing import NDArray
 
 from roadict.distributed import SERIAL, Comm
 from roadict.gathering import norm
-from roadict.road.engines.gpu_layout import state_bytes
+from roadict.road.engines.gpu_layout import MOST_FEATURES, state_bytes
 from roadict.road.engines.measuring import measures_of
 from roadict.road.formulation import Measures, Problem, Triple
 from roadict.road.state import RunState
 
 Array = NDArray[np.floating]
 
-MOST_FEATURES = 1024
 BURST = 10
 """Iterations between two looks at the residuals, where nobody waits for them."""
 INEXACT_ARRAYS = 9
@@ -46,28 +47,44 @@ def gpu_device() -> Any:
 def make_batch(problem: Problem, n_atoms: int, n_problems: int, comm: Comm = SERIAL) -> Any:
     """Allocate a batch of problems like this one; raises GpuError or MemoryError."""
     device = gpu_device()
-    n_samples, n_features = problem.data.shape
+    n_features = problem.data.shape[1]
     if n_features > MOST_FEATURES:
         raise GpuError(f'engine="cuda" takes up to {MOST_FEATURES} features, not {n_features}; use engine="numba"')
     import torch
 
-    exact = problem.formulation.exact_consensus
-    itemsize = problem.data.itemsize
-    needed = state_bytes(n_problems, n_samples, n_features, n_atoms, itemsize)
-    if not exact:
-        needed = max(needed, INEXACT_ARRAYS * n_problems * n_samples * n_features * n_atoms * itemsize)
     if device.type == "cuda":
         torch.cuda.empty_cache()
-        free = torch.cuda.mem_get_info(device)[0]
+        needed, free = _needed(problem, n_atoms, n_problems), torch.cuda.mem_get_info(device)[0]
         if needed > free:
             raise _too_large(needed, free, problem)
     from roadict.road.engines.gpu_exact import ExactBatch
     from roadict.road.engines.gpu_inexact import InexactBatch
 
+    kind = ExactBatch if problem.formulation.exact_consensus else InexactBatch
+    with memory_told(problem, n_atoms, n_problems):
+        return kind(problem, n_atoms, n_problems, device, comm)
+
+
+def _needed(problem: Problem, n_atoms: int, n_problems: int) -> int:
+    """Bytes that a batch of problems like this one takes."""
+    itemsize = problem.data.itemsize
+    n_samples, n_features = problem.data.shape
+    needed = state_bytes(n_problems, n_samples, n_features, n_atoms, itemsize)
+    if problem.formulation.exact_consensus:
+        return needed
+    return max(needed, INEXACT_ARRAYS * n_problems * n_atoms * problem.data.nbytes)
+
+
+@contextmanager
+def memory_told(problem: Problem, n_atoms: int, n_problems: int) -> Iterator[None]:
+    """Work on a batch; where the GPU's memory does not suffice after all, MemoryError says so with the remedy."""
+    import torch
+
     try:
-        return (ExactBatch if exact else InexactBatch)(problem, n_atoms, n_problems, device, comm)
+        yield
     except torch.cuda.OutOfMemoryError:
-        raise _too_large(needed, torch.cuda.mem_get_info(device)[0], problem) from None
+        free = torch.cuda.mem_get_info()[0]
+        raise _too_large(_needed(problem, n_atoms, n_problems), free, problem) from None
 
 
 def _too_large(needed: int, free: int, problem: Problem) -> MemoryError:
@@ -87,8 +104,10 @@ class CudaEngine:
         self.problem = problem
         self.rhos: Triple = problem.rhos
         self._data_norm = norm(comm, problem.data)
-        self._batch = make_batch(problem, len(dictionary), 1, comm)
-        self._batch.load(0, problem, dictionary, codes)
+        self._n_atoms = len(dictionary)
+        self._batch = make_batch(problem, self._n_atoms, 1, comm)
+        with memory_told(problem, self._n_atoms, 1):
+            self._batch.load(0, problem, dictionary, codes)
 
     def step(self, following: float | None = None) -> Measures:
         """Carry out one iteration; see ``Engine``."""
@@ -101,7 +120,9 @@ class CudaEngine:
 
     def steps(self, count: int) -> list[Measures]:
         """Carry out ``count`` ≤ ``burst`` iterations, and look at the residuals once."""
-        return [measured(report[0], self.problem, self._data_norm) for report in self._batch.advance(count)]
+        with memory_told(self.problem, self._n_atoms, 1):
+            reports = self._batch.advance(count)
+        return [measured(report[0], self.problem, self._data_norm) for report in reports]
 
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""

@@ -56,7 +56,8 @@ class ExactBatch:
         self._block_sums = zeros(layout.n_groups * layout.n_tiles, *sums, dtype=torch.float64)
         self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
         self._control = zeros(passes.N_CONTROL.value, dtype=torch.float64)
-        self._totals = zeros(n_atoms * layout.stride**2 + passes.N_SUMS.value, dtype=torch.float64)
+        shared = 0 if comm is SERIAL else n_atoms * layout.stride**2 + passes.N_SUMS.value
+        self._totals = zeros(shared, dtype=torch.float64)
         self._report = torch.zeros((N_SLOTS, n_problems, passes.N_REPORT.value), dtype=torch.float64, device=device)
 
     def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
@@ -74,7 +75,7 @@ class ExactBatch:
         self._mixed[place] = self._sparse[place]
         self._mean[place] = self._codes[place].T @ self._atoms[place]
         if problem.observed is not None:
-            self._observed[place] = 1
+            self._observed[place] = 1  # of the padding too
             self._observed[place, :n_samples, :n_features] = self._sent(problem.observed.astype(np.int8))
             self._misfit[place] = torch.where(self._observed[place] != 0, 0, self._mean[place] - self._data[place])
         self._control[place] = self._sent(_control(problem))

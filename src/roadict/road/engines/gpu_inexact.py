@@ -21,7 +21,7 @@ LOCAL = ("consensus", "first", "second", "misfit", "codes")
 
 
 class InexactBatch:
-    """State and iterations of ``n_problems`` problems like ``pattern``, which have its penalties."""
+    """State and iterations of ``n_problems`` problems like ``pattern``, each with penalties of its own."""
 
     def __init__(
         self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
@@ -30,10 +30,7 @@ class InexactBatch:
         self.n_problems, self.n_atoms, self.device, self._comm = n_problems, n_atoms, device, comm
         self.dtype = torch.from_numpy(pattern.data[:0]).dtype
         self._stale = False
-        form, (rho1, rho2, rho3) = pattern.formulation, pattern.rhos
-        self._shares = tuple(form.slack_share(i, rho) for i, rho in enumerate(pattern.rhos))
-        self._weights = (rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), rho3 / (rho1 + rho2 + n_atoms * rho3))
-        self._threshold = 1 / rho1
+        self._constants = torch.zeros((7, n_problems, 1, 1, 1), dtype=self.dtype, device=device)
         blocks, samples = (n_problems, n_atoms, n_samples, n_features), (n_problems, n_samples, n_features)
         # C, W1, W2 and H as the Numba engine has them
         self._consensus, self._first, self._second, self._data, self._misfit = (
@@ -51,6 +48,7 @@ class InexactBatch:
         self._codes[place] = self._sent(codes)
         torch.mul(self._codes[place].T[:, :, None], self._atoms[place, :, None, :], out=self._consensus[place])
         self._active[place, passes.ACTIVE.value] = 1.0
+        self._constants[:, place] = self._sent(_constants(problem, self.n_atoms)).view(-1, 1, 1, 1)
         self._add_grams()
 
     def _sent(self, array: NDArray[Any]) -> torch.Tensor:
@@ -73,15 +71,17 @@ class InexactBatch:
 
     def _step(self) -> torch.Tensor:
         """One iteration; returns its report."""
-        (r1, r2, r3), (w1, w2, common) = self._shares, self._weights
+        r1, r2, r3, w1, w2, common, threshold = self._constants.unbind()
+        keep1, keep2 = (1 - r1).flatten(), (1 - r2).flatten()
+        r3, common = r3[:, 0], common[:, 0]
         taking_part = self._active[:, passes.ACTIVE.value] != 0
         self._update_atoms()
         u = self._atoms[:, :, None, :]
         lag1, lag2 = (2 * r1 - 1) * self._first, (2 * r2 - 1) * self._second
         a_hat = self._consensus + lag1
         norm = torch.linalg.vector_norm(a_hat, dim=-1, keepdim=True)
-        lives = norm > self._threshold
-        scale = torch.where(lives, (norm - self._threshold) / torch.where(lives, norm, 1), 0)
+        lives = norm > threshold
+        scale = torch.where(lives, (norm - threshold) / torch.where(lives, norm, 1), 0)
         codes = ((a_hat @ self._atoms[..., None]) * scale)[..., 0].swapaxes(1, 2)
         a = a_hat.mul_(scale)
         b = u * ((self._consensus + lag2) @ self._atoms[..., None])
@@ -91,11 +91,11 @@ class InexactBatch:
         rise = common * (self._data + (2 * r3 - 1) * self._misfit - mean)
         misfit = mean + self.n_atoms * rise - self._data + (1 - r3) * self._misfit
         new += rise[:, None]
-        first = a.sub_(new).add_(self._first, alpha=1 - r1)
-        second = b.sub_(new).add_(self._second, alpha=1 - r2)
+        first = a.sub_(new).addcmul_(self._first, 1 - r1)
+        second = b.sub_(new).addcmul_(self._second, 1 - r2)
         squares = (
             (scale * norm).sum(dim=(1, 2, 3), dtype=torch.float64),
-            (1 - r1) ** 2 * _squared(first - self._first) + (1 - r2) ** 2 * _squared(second - self._second),
+            keep1**2 * _squared(first - self._first) + keep2**2 * _squared(second - self._second),
             _squared(new - self._consensus),
             _squared(new),
             _squared(self._data - codes @ self._atoms),
@@ -106,13 +106,13 @@ class InexactBatch:
         for name, tensor in zip(LOCAL, (new, first, second, misfit, codes), strict=True):
             self._take(name, tensor, taking_part)
         self._add_grams()
-        return self._report(torch.stack([*squares, before], dim=1), r3)
+        return self._report(torch.stack([*squares, before], dim=1), r3.flatten())
 
     def _take(self, name: str, new: torch.Tensor, taking_part: torch.Tensor) -> None:
         old = getattr(self, f"_{name}")
         old.copy_(new if self.n_problems == 1 else torch.where(taking_part.view(-1, *[1] * (old.ndim - 1)), new, old))
 
-    def _report(self, sums: torch.Tensor, share: float) -> torch.Tensor:
+    def _report(self, sums: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         sums = self._comm.sum(sums)
         report = sums.new_zeros(self.n_problems, passes.N_REPORT.value)
         report[:, : passes.DRIFT.value + 1] = sums[:, :-1]
@@ -121,7 +121,7 @@ class InexactBatch:
         return report
 
     def _add_grams(self) -> None:
-        b_hat = self._consensus + (2 * self._shares[1] - 1) * self._second
+        b_hat = self._consensus + (2 * self._constants[1] - 1) * self._second
         self._grams = self._comm.sum((b_hat.transpose(2, 3) @ b_hat)[:, None].contiguous())
         self._stale = False
 
@@ -163,6 +163,14 @@ class InexactBatch:
             view[start : start + len(state.local[name])] = self._sent(state.local[name])
         self._atoms[place] = self._sent(state.shared["atoms"])
         self._stale = True
+
+
+def _constants(problem: Problem, n_atoms: int) -> Array:
+    """Shares of the three slacks, weights of A, B and the data in C, and the threshold."""
+    form, (rho1, rho2, rho3) = problem.formulation, problem.rhos
+    shares = [form.slack_share(i, rho) for i, rho in enumerate(problem.rhos)]
+    weights = [rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), rho3 / (rho1 + rho2 + n_atoms * rho3)]
+    return np.array([*shares, *weights, 1 / rho1])
 
 
 def _squared(tensor: torch.Tensor) -> torch.Tensor:

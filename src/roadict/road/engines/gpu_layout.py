@@ -4,15 +4,18 @@ from dataclasses import dataclass
 
 WIDEST = 64
 """Features up to which the kernels of ``triton_passes`` and ``triton_eigen`` are used."""
+MOST_FEATURES = 1024
 PROGRAMS = 2048
 """Programs of a kernel that keep a large GPU busy."""
 VECTOR_BYTES = 16
 SMALLEST_PRODUCT = 16
-"""Least side of the matrices that Triton multiplies."""
+"""Least side of the main matrices that Triton multiplies."""
 SMALLEST_REST = 4
 WIDEST_PART = 32
 GRAM_TILE = 16
 """Samples of a product of matrices."""
+BYTES_AT_ONCE = 2**28
+"""Of the arrays that products of wide problems make on the way; there are up to six of them."""
 TILE = 32
 """Samples are padded to whole tiles of this size."""
 NUMBERS_PER_TILE = 512
@@ -138,4 +141,5 @@ def state_bytes(n_problems: int, n_samples: int, n_features: int, n_atoms: int, 
     pairs = 3 * layout.rows * n_atoms
     samples = (8 + layout.n_groups) * layout.rows * layout.stride
     grams = layout.n_chunks * n_atoms * layout.stride**2
-    return n_problems * itemsize * (blocks + pairs + samples + grams)
+    made = 6 * BYTES_AT_ONCE if layout.wide else 0
+    return n_problems * itemsize * (blocks + pairs + samples + grams) + made

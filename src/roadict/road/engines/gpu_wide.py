@@ -2,9 +2,11 @@
 
 import torch
 
-BYTES_AT_ONCE = 2**28
-SQUARINGS = 8
-STEPS = 12
+from roadict.road.engines.gpu_layout import BYTES_AT_ONCE
+
+# As many powers of a matrix as the kernel for fewer features takes: 2¹² for each of the last steps.
+SQUARINGS = 12
+STEPS = 25
 
 
 def wide_grams(mixed: torch.Tensor, shift: torch.Tensor, grams: torch.Tensor) -> None:
@@ -18,10 +20,17 @@ def wide_grams(mixed: torch.Tensor, shift: torch.Tensor, grams: torch.Tensor) ->
 
 
 def wide_eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
-    """Top eigenvectors of ``grams`` (..., feature, feature), near ``atoms`` (..., feature) in sign.
+    """Top eigenvectors of ``grams`` (problem, atom, feature, feature), near ``atoms`` (problem, atom, feature) in sign.
 
     A fixed number of squarings and power steps, so that the host need not look. Zero matrices leave their atoms.
     """
+    n_problems, n_atoms, n_features = atoms.shape
+    at_once = max(1, BYTES_AT_ONCE // (n_problems * n_features**2 * torch.float64.itemsize))
+    parts = [slice(first, first + at_once) for first in range(0, n_atoms, at_once)]
+    return torch.cat([_eigenvectors(grams[:, part], atoms[:, part]) for part in parts], dim=1)
+
+
+def _eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
     power = _unit_trace(grams.to(torch.float64))
     alive = power.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True) > 0
     vectors = atoms.to(torch.float64)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.distributed import Comm
+from roadict.distributed import SERIAL, Comm
+from roadict.road.engines.gpu_layout import MOST_FEATURES
 from roadict.road.formulation import Measures, Problem, Triple
 from roadict.road.state import Restorable
 
@@ -71,7 +72,8 @@ def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -
         return name
     if n_features > WIDE * n_samples:
         return "reference"
-    return "cuda" if n_samples * n_features * n_components >= WORTH_A_GPU and _has_gpu() else "numba"
+    suits_gpu = n_features <= MOST_FEATURES and n_samples * n_features * n_components >= WORTH_A_GPU
+    return "cuda" if suits_gpu and _has_gpu() else "numba"
 
 
 def _has_gpu() -> bool:
@@ -106,7 +108,7 @@ def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_
         from roadict.road.engines.cuda import CudaEngine
 
         party = PARTY.get()
-        if party is not None:
+        if party is not None and comm is SERIAL and party.takes(problem, len(dictionary)):
             return party.join(problem, dictionary, codes)
         return CudaEngine(problem, dictionary, codes, comm)
     from roadict.road.engines.fused import FusedEngine

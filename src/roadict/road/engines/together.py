@@ -16,7 +16,7 @@ import numpy as np
 from greenlet import getcurrent, greenlet
 from numpy.typing import NDArray
 
-from roadict.road.engines.cuda import BURST, make_batch, measured
+from roadict.road.engines.cuda import BURST, make_batch, measured, memory_told
 from roadict.road.engines.pick import PARTY
 from roadict.road.formulation import Measures, Problem, Triple
 from roadict.road.state import RunState
@@ -40,7 +40,7 @@ class Party:
     Attributes
     ----------
     batch : ExactBatch, InexactBatch or None
-        Made for the first run that joins, which the others must resemble.
+        Made for the first run that joins.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -48,6 +48,7 @@ class Party:
         self._places = list(range(capacity))
         self._capacity = capacity
         self.batch: Any = None
+        self._kind: tuple[Any, ...] | None = None
         self._rhos = np.ones(capacity)
         self._requests: dict[int, Request] = {}
         self._absent: dict[Future[Any], greenlet] = {}
@@ -83,12 +84,20 @@ class Party:
                 del self._requests[place]
                 request.run.switch()
 
+    def takes(self, problem: Problem, n_atoms: int) -> bool:
+        """Whether there is a place for such a run: the first to join decides of which kind all are."""
+        return bool(self._places) and self._kind in (None, _kind(problem, n_atoms))
+
     def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Member":
         """Start a run in a free place."""
+        n_atoms = len(dictionary)
         if self.batch is None:
-            self.batch = make_batch(problem, len(dictionary), self._capacity)
-        place = self._places.pop()
-        self.batch.load(place, problem, dictionary, codes)
+            self.batch = make_batch(problem, n_atoms, self._capacity)
+            self._kind = _kind(problem, n_atoms)
+        place = self._places[-1]
+        with memory_told(problem, n_atoms, self._capacity):
+            self.batch.load(place, problem, dictionary, codes)
+        self._places.pop()
         self._rhos[place] = problem.rhos[0]
         return Member(self, place, problem)
 
@@ -110,6 +119,12 @@ class Party:
         self._absent[future] = getcurrent()
         self._leader.switch()
         return future.result()
+
+
+def _kind(problem: Problem, n_atoms: int) -> tuple[Any, ...]:
+    """What runs of one batch have in common."""
+    form, data = problem.formulation, problem.data
+    return data.shape, data.dtype, n_atoms, problem.observed is None, form.exact_consensus, form.radius is None
 
 
 class Member:
@@ -159,7 +174,7 @@ class Member:
 
 
 def all_together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Call each task; runs on the GPU that they make, all of one shape, share a batch.
+    """Call each task; runs on the GPU that they make share a batch, if they are of the first one's shape and form.
 
     Returns
     -------

@@ -8,8 +8,8 @@ shrinkage, is 0. An iteration is::
     top_eigenvectors   u of every atom, from the Gram matrices of B̂ = D + F
     update_blocks      A, v, D and the codes of a tile of samples, atom after atom; Σ_k (A + B)/2 by group of atoms
     update_samples     E, F and the misfit H of a tile of samples
-    close_iteration    the sums of the iteration, and what the next one needs of them
     add_grams          the Gram matrices of the next B̂
+    close_iteration    the sums of the iteration, and what the next one needs of them
 
 Samples are padded to whole tiles and features to whole vectors, by zeros that stay zero. Triton's tiles have powers of
 two as sides, so features are cut into one to three parts of equal width: 34 of them into 3 × 16 and not 64. Parts of
@@ -189,7 +189,7 @@ def update_samples(  # type: ignore[no-untyped-def]
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
     number = data.dtype.element_ty
-    i = block * BLOCK + tl.arange(0, BLOCK)
+    i = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = i < n_numbers
     at = problem.to(tl.int64) * n_numbers + i
     rho = tl.load(control + problem * N_CONTROL + RHO)
@@ -258,7 +258,7 @@ def sum_for_ranks(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """What ranks exchange of a problem: Gram matrices over chunks, in the order of ``top_eigenvectors``, and sums."""
     block, problem = tl.program_id(0), tl.program_id(1)
-    i = block * BLOCK + tl.arange(0, BLOCK)
+    i = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     into = totals + problem.to(tl.int64) * (n_numbers + N_SUMS)
     total = tl.zeros((BLOCK,), tl.float64)
     for chunk in range(n_chunks):

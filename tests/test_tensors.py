@@ -1,0 +1,43 @@
+"""Tensors of torch where arrays are taken."""
+
+import numpy as np
+import pytest
+
+from roadict import ROAD, SparseCoder
+from roadict.metrics import dictionary_error
+
+torch = pytest.importorskip("torch")
+
+DATA = np.random.default_rng(0).standard_normal((30, 5))
+SETTINGS = {"rho": 10.0, "max_iter": 2, "tol": 0, "n_init": 1, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.from_numpy(DATA).to_sparse(),
+        torch.from_numpy(DATA).to(torch.complex64),
+        torch.empty(30, 5, device="meta"),
+    ],
+    ids=["sparse", "complex", "meta"],
+)
+def test_a_tensor_without_plain_numbers_is_refused_in_one_line(tensor):
+    with pytest.raises(ValueError, match="cannot be used; give a dense one of real numbers") as refused:
+        ROAD(4, **SETTINGS).fit(tensor)
+    assert "\n" not in str(refused.value)
+
+
+def test_numbers_of_sixteen_bits_are_taken():
+    rounded = torch.from_numpy(DATA).to(torch.bfloat16)
+    expected = ROAD(4, **SETTINGS).fit(rounded.float().numpy())
+    assert np.array_equal(ROAD(4, **SETTINGS).fit(rounded).components_.numpy(), expected.components_)
+
+
+def test_tensors_that_are_negated_or_have_gradients_are_taken_everywhere():
+    given = torch.from_numpy(DATA).requires_grad_()
+    model = ROAD(4, **SETTINGS).fit(given)
+    atoms = model.components_.clone().requires_grad_()
+    again = ROAD(4, dict_init=atoms, **SETTINGS).fit(torch._neg_view(torch.from_numpy(-DATA)))
+    assert again.components_.shape == (4, 5)
+    assert dictionary_error(atoms, model.components_) == pytest.approx(0, abs=1e-12)
+    assert SparseCoder(atoms, algorithm="omp", n_nonzero_coefs=1).transform(DATA).shape == (30, 4)
