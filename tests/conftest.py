@@ -19,12 +19,12 @@ from roadict.synthetic import planted
 
 SLOW = (
     "test_torchrun",
+    "test_cuda",  # before the next: it needs few of the kernels that the first compiles and the next needs
     "test_page",
     "test_recovery",
     "test_process",
     "test_runner",
     "test_examples",
-    "test_cuda",
     "test_engines",
     "test_superresolution",
     "test_checkpoints",
