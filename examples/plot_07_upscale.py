@@ -36,5 +36,5 @@ plt.show()
 
 # %%
 # **With your own data**: ``roadict.pictures.upscale(picture, scale=3)`` uses a larger model, which the first
-# call trains in half a minute and keeps. Pictures like your own make better teachers: pass them to ``fit``.
+# call trains in some 20 seconds and keeps. Pictures like your own make better teachers: pass them to ``fit``.
 # On the command line: ``roadict upscale photo.png -o big.png --scale 3 --train folder``.

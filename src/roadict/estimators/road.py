@@ -76,8 +76,8 @@ class ROAD(Learner):
     n_init : int, default=None
         Largest number of starts; of those within the bound on the error, the one that minimised most is kept.
         Others are left out once a fit is exact, or once two agree in objective and atoms (three for fewer than six
-        samples per atom). None: 4 (then 7) for rho="auto" of the exact forms and one to three atoms per feature, one
-        less where the fit cannot be exact, and no given start; else 1.
+        samples per atom). None: 1, but for rho="auto" of "constrained" and "lasso" with one to three atoms per
+        feature and no given start 4 (7 for fewer than six samples per atom), one less where the fit cannot be exact.
     dict_init : array of shape (n_components, n_features), default=None
         Atoms to start from (the first start, if there are several).
     code_init : array of shape (n_samples, n_components), default=None
@@ -86,9 +86,9 @@ class ROAD(Learner):
         np.nan: NaN marks an entry that was not observed. None: NaN is an error.
     engine : {"auto", "numba", "cuda", "reference"}, default="auto"
         "numba": compiled, fast. "cuda": on an NVIDIA GPU (``pip install 'roadict[gpu]'``). "reference": the paper's
-        equations, literally; for checking. "auto": "cuda" where there is a GPU and n_samples × n_features ×
-        n_components is 5 million or more, else "numba", but "reference" for data with more than twice as many features
-        as samples.
+        equations, literally; for checking. "auto": "reference" for data with more than twice as many features
+        as samples; else "cuda" where there is a GPU, n_samples × n_features × n_components is 5 million or more and
+        n_features at most 1024; else "numba".
     transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
         How ``transform`` codes; ``SparseCoder`` tells more of each. "basis-pursuit" reproduces the samples exactly.
     transform_alpha : float, default=None

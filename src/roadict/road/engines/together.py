@@ -176,6 +176,11 @@ class Member:
 def all_together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     """Call each task; runs on the GPU that they make share a batch, if they are of the first one's shape and form.
 
+    Parameters
+    ----------
+    tasks : sequence of callables
+        Called without arguments; each makes a fit with ``engine="cuda"``, without a checkpoint.
+
     Returns
     -------
     list
