@@ -105,7 +105,7 @@ def _compile_clock() -> _Stopwatch:
                 self.started = time.perf_counter()
             self.depth += 1  # a kernel that calls others compiles them on the way
             for tell in self.watchers:
-                tell(time.perf_counter() - self.started)
+                tell(self.seconds + time.perf_counter() - self.started)
 
         def on_end(self, event: Any) -> None:
             self.depth -= 1
@@ -145,7 +145,7 @@ class TimeLeft:
 
 @contextmanager
 def watching_compilation(tell: Callable[[float], None]) -> Iterator[None]:
-    """Have ``tell`` called when a kernel or a part of one is about to be compiled, with the seconds since it began."""
+    """Have ``tell`` called when a kernel or a part of one is about to be compiled, with the seconds so far."""
     watchers = _compile_clock().watchers
     watchers.append(tell)
     try:
