@@ -63,6 +63,15 @@ def test_compiling_is_told_while_it_lasts(slow_clock, capsys, monkeypatch, way):
     assert capsys.readouterr().err == "", "nobody watches any more"
 
 
+def test_the_compiling_of_all_kernels_is_counted(slow_clock):
+    told = []
+    with progress.watching_compilation(told.append):
+        for i in range(3):
+            numba.njit(lambda x, i=i: x + i)(1)
+    assert len(told) >= 3
+    assert told == sorted(set(told)), "it goes on where the last one ended"
+
+
 def test_quiet_commands_do_not_tell_of_compiling(slow_clock, capsys):
     with progress_bar(quiet=True, verb="learning"):
         numba.njit(lambda x: x + 3)(1)

@@ -145,13 +145,18 @@ class TimeLeft:
 
 @contextmanager
 def watching_compilation(tell: Callable[[float], None]) -> Iterator[None]:
-    """Have ``tell`` called when a kernel or a part of one is about to be compiled, with the seconds so far."""
-    watchers = _compile_clock().watchers
-    watchers.append(tell)
+    """Have ``tell`` called when a kernel or a part of one is about to be compiled, with the seconds of all so far."""
+    clock = _compile_clock()
+    before = clock.seconds
+
+    def watcher(seconds: float) -> None:
+        tell(seconds - before)
+
+    clock.watchers.append(watcher)
     try:
         yield
     finally:
-        watchers.remove(tell)
+        clock.watchers.remove(watcher)
 
 
 class PlainProgress:

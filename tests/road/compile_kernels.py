@@ -47,12 +47,17 @@ class Ranks:
 
 
 PASSES = gpu_exact.passes
-gpu_exact.passes = Passes()
-gpu_exact.top_eigenvectors = Compiled(gpu_exact.top_eigenvectors)
-SEEN = np.ones((40, 12), bool)
-pattern = Problem(np.ones((40, 34), np.float32), None, constrained(0.0), (1.0,) * 3)
-ExactBatch(pattern, 5, 2, torch.device("cpu"))._launch()
-pattern = Problem(np.ones((40, 12)), SEEN, lasso(1.0), (1.0,) * 3)
-batch = ExactBatch(pattern, 5, 1, torch.device("cpu"), Ranks())
-batch._prepare()
-batch._launch()
+
+
+def main():
+    gpu_exact.passes = Passes()
+    gpu_exact.top_eigenvectors = Compiled(gpu_exact.top_eigenvectors)
+    rhos, cpu = (1.0,) * 3, torch.device("cpu")
+    ExactBatch(Problem(np.ones((40, 34), np.float32), None, constrained(0.0), rhos), 5, 2, cpu)._launch()
+    of_ranks = ExactBatch(Problem(np.ones((40, 12)), np.ones((40, 12), bool), lasso(1.0), rhos), 5, 1, cpu, Ranks())
+    of_ranks._prepare()
+    of_ranks._launch()
+
+
+if __name__ == "__main__":
+    main()
