@@ -189,22 +189,27 @@ def demo(
     )
     seconds = time.perf_counter() - started
     model.save(out / "model.npz")
+
+    def say(text: str) -> None:
+        if not quiet:
+            typer.echo(text)
+
+    error = dictionary_error(model.components_, truth.dictionary)
+    say(f"recovery error {error:.2e} (0: every atom found; about 0.4: none)")
+    say(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
+    say(f"time {seconds:.1f} s, compilation on first use included")
+    if not quiet:
+        report(model)
+    say(f"model: {out / 'model.npz'}")
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
+    say(f"true and learned atoms: {out / 'atoms.png'}")
     save_figure(model.history_.plot(), out / "convergence.png")
+    say(f"convergence: {out / 'convergence.png'}")
     with progress_bar(quiet, "enlarging a picture:") as advance:
         page = make_demo_page(truth, model, seconds, seed, advance)
     with atomic_write(out / "demo.html") as file:
         file.write(page.encode())
-    if not quiet:
-        error = dictionary_error(model.components_, truth.dictionary)
-        typer.echo(f"recovery error {error:.2e} (0: every atom found; about 0.4: none)")
-        typer.echo(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
-        typer.echo(f"time {seconds:.1f} s, compilation on first use included")
-        report(model)
-        typer.echo(f"model: {out / 'model.npz'}")
-        typer.echo(f"true and learned atoms: {out / 'atoms.png'}")
-        typer.echo(f"convergence: {out / 'convergence.png'}")
-        typer.echo(f"page: {out / 'demo.html'}")
+    say(f"page: {out / 'demo.html'}")
 
 
 def _coder(
