@@ -147,3 +147,19 @@ def test_a_start_that_fails_leaves_its_place_free(make_problem):
 def test_a_fit_in_company_keeps_no_checkpoint(tmp_path):
     with pytest.raises(ValueError, match="keeps no checkpoint; do it by itself"):
         all_together([lambda: fitted(DATA, checkpoint=tmp_path / "kept")])
+
+
+def test_memory_that_runs_out_late_is_told_with_the_remedy(make_problem, monkeypatch):
+    """Without a GPU its memory cannot run out: what torch would say then is said for it."""
+
+    def runs_out():
+        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
+        monkeypatch.setattr(PARTY.get().batch, "advance", no_memory)
+        engine.step()
+
+    def no_memory(count):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**30, 2**31))
+    with pytest.raises(MemoryError, match=r"GiB of GPU memory and 1\.0 GiB are free; use fewer samples"):
+        all_together([runs_out])

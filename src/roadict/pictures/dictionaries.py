@@ -35,7 +35,7 @@ def learn_dictionary(
     max_iter: int,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
-    progress: Progress | None,
+    progress: Progress,
     rho: float | str = "auto",
     lasso_share: float | None = None,
     engine: str = "auto",
@@ -57,7 +57,7 @@ def learn_dictionary(
         Of ROAD; two-stage methods take a sixth as many.
     seed : SeedSequence
     n_jobs : int or None
-    progress : callable or None
+    progress : callable
         Called with steps done, steps in all, and a text.
     rho : float or "auto"
         ROAD's penalty.
@@ -79,8 +79,7 @@ def learn_dictionary(
         return unit_rows(np.nan_to_num(data[chosen]))[0]
 
     def after_iteration(snapshot: Snapshot) -> Any:
-        if progress is not None:
-            progress(snapshot.iteration, snapshot.max_iter, LEARNING)
+        progress(snapshot.iteration, snapshot.max_iter, LEARNING)
         return None if callback is None else callback(snapshot)
 
     shared: dict[str, Any] = {"callback": after_iteration, "random_state": seed, "n_jobs": n_jobs}
@@ -98,8 +97,7 @@ def learn_dictionary(
         )
     else:
         model = _two_stage(data, n_components, method, lasso_share, max_iter, shared)
-    if progress is not None:
-        progress(0, model.max_iter, LEARNING)  # the first iteration may be long in coming: imports, compilation
+    progress(0, model.max_iter, LEARNING)  # the first iteration may be long in coming: imports, compilation
     with warnings.catch_warnings():
         # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
         warnings.simplefilter("ignore", UserWarning)

@@ -9,12 +9,15 @@ SQUARINGS = 12
 STEPS = 25
 
 
+def _parts(n_atoms: int, bytes_per_atom: int) -> list[slice]:
+    """As many atoms at a time as BYTES_AT_ONCE allows."""
+    at_once = max(1, BYTES_AT_ONCE // bytes_per_atom)
+    return [slice(first, first + at_once) for first in range(0, n_atoms, at_once)]
+
+
 def wide_grams(mixed: torch.Tensor, shift: torch.Tensor, grams: torch.Tensor) -> None:
     """Write ``Σ_n b̂ b̂ᵀ`` of every atom to ``grams`` (problem, 1, atom, feature, feature), some atoms at a time."""
-    n_atoms = mixed.shape[1]
-    at_once = max(1, BYTES_AT_ONCE // (shift.numel() * shift.element_size()))
-    for first in range(0, n_atoms, at_once):
-        part = slice(first, min(first + at_once, n_atoms))
+    for part in _parts(mixed.shape[1], shift.nbytes):
         b_hat = mixed[:, part] + shift[:, None]
         torch.matmul(b_hat.transpose(2, 3), b_hat, out=grams[:, 0, part])
 
@@ -25,8 +28,7 @@ def wide_eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
     A fixed number of squarings and power steps, so that the host need not look. Zero matrices leave their atoms.
     """
     n_problems, n_atoms, n_features = atoms.shape
-    at_once = max(1, BYTES_AT_ONCE // (n_problems * n_features**2 * torch.float64.itemsize))
-    parts = [slice(first, first + at_once) for first in range(0, n_atoms, at_once)]
+    parts = _parts(n_atoms, n_problems * n_features**2 * torch.float64.itemsize)
     return torch.cat([_eigenvectors(grams[:, part], atoms[:, part]) for part in parts], dim=1)
 
 

@@ -8,6 +8,7 @@ has been carried out. Threads could meet likewise, but wait for Python's lock fa
 import contextvars
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -48,7 +49,7 @@ class Party:
         self._places = list(range(capacity))
         self._capacity = capacity
         self.batch: Any = None
-        self._kind: tuple[Any, ...] | None = None
+        self._first: tuple[Problem, int] | None = None
         self._rhos = np.ones(capacity)
         self._requests: dict[int, Request] = {}
         self._absent: dict[Future[Any], greenlet] = {}
@@ -77,7 +78,8 @@ class Party:
         active[list(self._requests)] = True
         self.batch.direct(self._rhos, active)
         count = min(request.count - len(request.reports) for request in self._requests.values())
-        reports = self.batch.advance(count)
+        with self._memory_told():
+            reports = self.batch.advance(count)
         for place, request in list(self._requests.items()):
             request.reports.extend(reports[:, place])
             if len(request.reports) == request.count:
@@ -86,20 +88,24 @@ class Party:
 
     def takes(self, problem: Problem, n_atoms: int) -> bool:
         """Whether there is a place for such a run: the first to join decides of which kind all are."""
-        return bool(self._places) and self._kind in (None, _kind(problem, n_atoms))
+        alike = self._first is None or _kind(*self._first) == _kind(problem, n_atoms)
+        return alike and bool(self._places)
 
     def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Member":
         """Start a run in a free place."""
-        n_atoms = len(dictionary)
-        if self.batch is None:
-            self.batch = make_batch(problem, n_atoms, self._capacity)
-            self._kind = _kind(problem, n_atoms)
+        if self._first is None:
+            self.batch = make_batch(problem, len(dictionary), self._capacity)
+            self._first = problem, len(dictionary)
         place = self._places[-1]
-        with memory_told(problem, n_atoms, self._capacity):
+        with self._memory_told():
             self.batch.load(place, problem, dictionary, codes)
         self._places.pop()
         self._rhos[place] = problem.rhos[0]
         return Member(self, place, problem)
+
+    def _memory_told(self) -> AbstractContextManager[None]:
+        assert self._first is not None, "nobody has joined"
+        return memory_told(*self._first, self._capacity)
 
     def leave(self, place: int) -> None:
         """Give a place back."""
