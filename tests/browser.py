@@ -43,6 +43,8 @@ class Browser:
 
     def open(self, address, *, width=1200, height=900, phone=False, dark=False):
         """Load a page in a window of that size; what was said and asked for before is forgotten."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
         emulate = self.driver.execute_cdp_cmd
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         emulate("Emulation.setDeviceMetricsOverride", size)
@@ -52,6 +54,9 @@ class Browser:
         self.complaints()
         self.requests()
         self.driver.get(address)
+        # On a busy machine the driver now and then answers before the page is there.
+        there = "return location.href != 'about:blank' && document.readyState == 'complete'"
+        WebDriverWait(self.driver, 60).until(lambda driver: driver.execute_script(there))
 
     def run(self, script, *arguments):
         """Return what a script returns."""
