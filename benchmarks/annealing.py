@@ -21,16 +21,16 @@ import numpy as np
 from results import table, write_section
 
 from roadict import ROAD
+from roadict.engines.cpu.fused import FusedEngine
 from roadict.metrics import dictionary_error
 from roadict.pictures.files import read_picture
 from roadict.pictures.patches import all_patches
 from roadict.pictures.resize import luma
 from roadict.pictures.training import find_axes, gather
-from roadict.road.engines.fused import FusedEngine
 from roadict.road.penalty import LEAST, WARM, Annealing, auto_rho
 from roadict.road.plan import make_plan
-from roadict.road.solve import solve
 from roadict.road.start import starting_point
+from roadict.runs.loop import solve
 from roadict.synthetic import planted
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from sklearn.decomposition import sparse_encode
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import orthogonal_mp_gram
 
-from roadict.coders.pick import encode
+from roadict.coders.registry import encode
 from roadict.synthetic import planted
 
 N, M, K, S = 20_000, 64, 256, 8

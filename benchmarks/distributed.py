@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from results import table, write_section
 
-from roadict.distributed import SERIAL, process_group
-from roadict.road.engines.pick import make_engine
-from roadict.road.formulation import Problem, constrained
+from roadict.engines.registry import make_engine
+from roadict.formulation import Problem, constrained
+from roadict.ranks.comm import SERIAL, process_group
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 

@@ -14,9 +14,9 @@ import numpy as np
 from results import table, write_section
 from threadpoolctl import threadpool_limits
 
-from roadict.road.engines.fused import FusedEngine
-from roadict.road.engines.reference import ReferenceEngine
-from roadict.road.formulation import Problem, constrained, inexact
+from roadict.engines.cpu.fused import FusedEngine
+from roadict.engines.reference import ReferenceEngine
+from roadict.formulation import Problem, constrained, inexact
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 

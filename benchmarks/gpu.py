@@ -11,11 +11,11 @@ import torch
 from results import table, write_section
 
 from roadict import ROAD
+from roadict.engines.cpu.fused import FusedEngine
+from roadict.engines.gpu.batch import all_together
+from roadict.engines.gpu.cuda import CudaEngine, make_batch
+from roadict.formulation import Problem, constrained, inexact, lasso
 from roadict.metrics import dictionary_error
-from roadict.road.engines.cuda import CudaEngine, make_batch
-from roadict.road.engines.fused import FusedEngine
-from roadict.road.engines.together import all_together
-from roadict.road.formulation import Problem, constrained, inexact, lasso
 from roadict.synthetic import planted
 
 SHAPES = ((16, 32, 400), (32, 64, 2000), (34, 512, 11775), (64, 256, 20000), (64, 1024, 50000))

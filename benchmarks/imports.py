@@ -13,7 +13,7 @@ STATEMENTS = {
         "import sklearn.base, sklearn.utils.validation",
         "from roadict import ROAD",
     ),
-    "`import roadict.cli`": ("", "import roadict.cli"),
+    "`import roadict.cli.app`": ("", "import roadict.cli.app"),
 }
 REPEATS = 7
 

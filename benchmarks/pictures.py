@@ -17,7 +17,7 @@ from skimage.restoration import inpaint_biharmonic
 from roadict.metrics import psnr
 from roadict.pictures import SuperResolution, denoise, inpaint
 from roadict.pictures.resize import luma, resize
-from roadict.pictures.upscale import bundled_pictures
+from roadict.pictures.upscaling import bundled_pictures
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 PUBLISHED = {2: ("33.66", "35.75", "36.54"), 3: ("30.39", "31.90", "32.59"), 4: ("28.42", "–", "–")}

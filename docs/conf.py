@@ -87,7 +87,7 @@ def _commands():
     """What ``--help`` prints, of every command."""
     from typer.testing import CliRunner
 
-    from roadict.cli import app
+    from roadict.cli.app import app
 
     names = [info.name or info.callback.__name__ for info in app.registered_commands]
     pages = {name: CliRunner().invoke(app, [name, "--help"], prog_name="roadict").output for name in sorted(names)}

@@ -11,9 +11,9 @@ import pytest
 
 import browser
 import program
-from roadict.distributed import SERIAL
 from roadict.estimators import road as road_estimator
-from roadict.road.formulation import Problem, constrained, inexact, lasso
+from roadict.formulation import Problem, constrained, inexact, lasso
+from roadict.ranks.comm import SERIAL
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from roadict import ROAD
-from roadict.keeper import Checkpoint
+from roadict.checkpoints.schedule import Checkpoint
 from roadict.synthetic import planted
 
 DATA = planted(90, 6, 9, sparsity=2, random_state=0).data

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-from roadict import cli
+from roadict.cli import app as cli
 
 PROGRAM = (sys.executable, "-m", "roadict")
 GUARD = 120  # seconds after which a process that hangs is given up

@@ -16,8 +16,8 @@ from torch import distributed
 
 from rank_data import CUTS, FORMS, HOLES, TRUTH
 from roadict import ROAD
-from roadict.distributed import alone, current
-from roadict.gathering import gathered
+from roadict.ranks.collectives import gathered
+from roadict.ranks.comm import alone, current
 from roadict.synthetic import planted
 
 DATA = TRUTH.data

@@ -6,7 +6,9 @@ import sys
 from contextlib import contextmanager
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["torch.distributed", "roadict.cli", "roadict.estimators", "roadict.road.engines.fused"])
+FORKS.set_forkserver_preload(
+    ["torch.distributed", "roadict.cli.app", "roadict.estimators", "roadict.engines.cpu.fused"]
+)
 
 
 def be_the_program(arguments, folder, environment):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 MODULES = ("roadict", "roadict.metrics", "roadict.synthetic", "roadict.pictures", "roadict.plotting")
-MORE = (("roadict.road.history", "History"), ("roadict.road.solve", "Snapshot"))  # what the others hand out
+MORE = (("roadict.runs.history", "History"), ("roadict.runs.loop", "Snapshot"))  # what the others hand out
 NAMES = [
     (module, name) for module in MODULES for name in importlib.import_module(module).__all__ if name != "__version__"
 ]

@@ -56,7 +56,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # The package has a function of this module's name.
-    monkeypatch.setattr(importlib.import_module("roadict.pictures.upscale"), "BUNDLED", ("coins",))
+    monkeypatch.setattr(importlib.import_module("roadict.pictures.upscaling"), "BUNDLED", ("coins",))
     for setting, value in (("n_components", 16), ("max_iter", 20), ("max_samples", 300)):
         monkeypatch.setitem(SuperResolution.__init__.__kwdefaults__, setting, value)
     np.save("patches.npy", planted(400, 16, 20, sparsity=2, random_state=0).data)

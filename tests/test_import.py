@@ -27,8 +27,8 @@ def imported_by(statement):
             "import roadict; roadict.ROAD; roadict.load",
             {"sklearn", "scipy", "numba", "pandas"},
         ),
-        ("import roadict.cli", {"typer"}),
-        ("import roadict.road.engines.cuda", set()),
+        ("import roadict.cli.app", {"typer"}),
+        ("import roadict.engines.gpu.cuda", set()),
     ],
 )
 def test_imports_are_lazy(statement, allowed):

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["ROAD", "AlternatingDictionaryLearning", "SparseCoder", "__version__", "load"]
+__all__ = ["ROAD", "AlternatingDictionaryLearning", "Checkpoint", "SparseCoder", "__version__", "load"]
 
 if TYPE_CHECKING:
+    from roadict.checkpoints.schedule import Checkpoint
     from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, load
 
 
@@ -15,6 +16,10 @@ def __getattr__(name: str) -> Any:
         from roadict import estimators
 
         return getattr(estimators, name)
+    if name == "Checkpoint":
+        from roadict.checkpoints.schedule import Checkpoint
+
+        return Checkpoint
     raise AttributeError(f"module 'roadict' has no attribute {name!r}")
 
 

@@ -6,9 +6,9 @@ import sys
 def main() -> None:
     """Run the program; Ctrl-C while it is still being loaded is told in one line as well."""
     try:
-        from roadict import cli
+        from roadict.cli import app
 
-        cli.main()
+        app.main()
     except KeyboardInterrupt:
         print("roadict: error: interrupted; nothing was written", file=sys.stderr)
         sys.exit(130)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
 from roadict.metrics import match_atoms
-from roadict.model_io import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

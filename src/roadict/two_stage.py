@@ -8,18 +8,19 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.checkpoints.journal import Journal, resume
+from roadict.checkpoints.schedule import Keeper
 from roadict.coders.omp import omp_of_order_one
-from roadict.coders.pick import TAKES, encode
-from roadict.keeper import Keeper
+from roadict.coders.registry import TAKES, encode
+from roadict.formulation import Triple
+from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
-from roadict.parallel import Workers
-from roadict.progress import ProgressLine
-from roadict.road.fit import Fit, summary
-from roadict.road.formulation import Measures, Triple
-from roadict.road.journal import Journal, resume
-from roadict.road.solve import Callback, solve
-from roadict.road.state import RunState
-from roadict.updates.pick import UPDATES, Update
+from roadict.progress.terminal import ProgressLine
+from roadict.runs.loop import Callback, solve
+from roadict.runs.measures import Measures
+from roadict.runs.result import Fit, summary
+from roadict.runs.state import RunState
+from roadict.updates.registry import UPDATES, Update
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
 from roadict.updates.sparse import change, energies, residual
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from roadict import load
-from roadict.model_io import FORMAT_VERSION, ModelFileError
+from roadict.files.models import FORMAT_VERSION, ModelFileError
 
 from .small import MISSING, K, M, N, X, changed, road, says
 

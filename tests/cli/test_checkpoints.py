@@ -65,7 +65,7 @@ def test_the_first_signal_ends_gracefully_with_a_checkpoint(roadict, folder, num
 def test_the_second_signal_ends_at_once(folder):
     script = (
         "import os, signal, sys\n"
-        "from roadict.console import stop_requests\n"
+        "from roadict.runs.signals import stop_requests\n"
         "with stop_requests(0.0) as stop:\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    print(stop(), flush=True)\n"
@@ -172,7 +172,7 @@ def test_a_key_is_refused_where_nothing_can_be_chosen_by_it(roadict, folder):
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_output(tmp_path):
-    from roadict.model_io import atomic_write
+    from roadict.files.atomic import atomic_write
 
     with pytest.raises(OSError, match=r"is full: '.*out\.npz'"), atomic_write(tmp_path / "out.npz"):
         raise OSError(28, "is full")

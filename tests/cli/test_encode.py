@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roadict import SparseCoder, cli, load
+from roadict import SparseCoder, load
+from roadict.cli import app as cli
 
 from .small import DATA, SHORT, picture_size
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from program import GUARD, assert_plain, assert_refused, command, contents, on_terminal, stop_in_the_middle
-from roadict import __version__, cli, load
+from roadict import __version__, load
+from roadict.cli import app as cli
 
 from .small import LEARN, SHORT, assert_same_model, picture_size
 
@@ -120,7 +121,7 @@ def test_an_interrupt_of_a_picture_ends_in_one_line(roadict, folder, monkeypatch
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("roadict.cli_pictures._check_files", interrupted)
+    monkeypatch.setattr("roadict.cli.pictures._check_files", interrupted)
     result = roadict(name, "in.png", "-o", "out.png")
     assert result == (130, "", "roadict: error: interrupted; nothing was written\n")
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, orthogonal_mp
 
 from roadict.coders.half import half_threshold
-from roadict.coders.pick import TAKES, encode
+from roadict.coders.registry import TAKES, encode
 
 M, K = 12, 24
 CASES = [

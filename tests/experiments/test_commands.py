@@ -15,7 +15,7 @@ import pytest
 from roadict.experiments import registry
 from roadict.experiments import rows as rows_module
 from roadict.experiments.cost import seconds
-from roadict.experiments.material import load, with_material
+from roadict.experiments.images import load, with_material
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.published import PAPERS
 from roadict.experiments.rows import read_folder
@@ -218,7 +218,7 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("roadict.model_io.atomic_write", full)
+        patch.setattr("roadict.files.models.atomic_write", full)
         assert_told(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from roadict.metrics import psnr
 from roadict.pictures import denoise
-from roadict.pictures.denoise import noise_level
+from roadict.pictures.denoising import noise_level
 
 from .conftest import eight_bits
 

@@ -4,7 +4,7 @@ from skimage.restoration import inpaint_biharmonic
 
 from roadict.metrics import psnr
 from roadict.pictures import inpaint
-from roadict.pictures.inpaint import rough_filling
+from roadict.pictures.inpainting import rough_filling
 
 from .conftest import eight_bits
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from skimage import data
 
-from roadict.coders import pick as coders
+from roadict.coders import registry as coders
+from roadict.files.models import ModelFileError, write_model
 from roadict.metrics import psnr
-from roadict.model_io import ModelFileError, write_model
 from roadict.pictures import SuperResolution, predictors, tiles, upscale
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
-from roadict.pictures.upscale import trained
+from roadict.pictures.upscaling import trained
 
 from .conftest import eight_bits, luma8
 

@@ -10,7 +10,7 @@ from roadict.pictures import SuperResolution, predictors
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.training import gather
-from roadict.pictures.upscale import trained
+from roadict.pictures.upscaling import trained
 
 PAGE = data.page()[:60, :90]
 GATHER = {"features": "pixels", "edges": "mirrored", "axes": None, "flat": 0.0}
@@ -109,5 +109,5 @@ def test_models_are_kept_by_version_settings_and_pictures(tmp_path, monkeypatch)
     other[3, 4] ^= 1
     assert [told(PAGE), told(PAGE), told(PAGE, n_jobs=2)] == ["training", "model", "model"]
     assert [told(other), told(PAGE.T), told(PAGE, random_state=1), told(PAGE, n_components=9)] == ["training"] * 4
-    monkeypatch.setattr(sys.modules["roadict.pictures.upscale"], "__version__", "another")
+    monkeypatch.setattr(sys.modules["roadict.pictures.upscaling"], "__version__", "another")
     assert [told(PAGE), told(PAGE)] == ["training", "model"]

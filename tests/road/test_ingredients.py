@@ -5,14 +5,15 @@ import io
 import numpy as np
 import pytest
 
-from roadict.progress import PlainProgress, ProgressLine
+from roadict.coders.polish import merge_duplicates, polish_codes
+from roadict.formulation import Formulation, check_penalties, constrained, inexact, lasso
+from roadict.progress.terminal import PlainProgress, ProgressLine
 from roadict.road.floor import auto_epsilon, smallest_error
-from roadict.road.formulation import Formulation, Measures, check_penalties, constrained, inexact, lasso
 from roadict.road.penalty import COLD, STEP, Annealing
 from roadict.road.plan import make_plan
-from roadict.road.polish import merge_duplicates, polish_codes
-from roadict.road.solve import has_converged, solve
 from roadict.road.start import starting_point
+from roadict.runs.loop import has_converged, solve
+from roadict.runs.measures import Measures
 from roadict.synthetic import planted
 
 # ------------------------------------------------------------------ polish
@@ -356,7 +357,7 @@ class Reading:
 def clock(monkeypatch):
     """A clock that the test sets."""
     now = [100.0]
-    monkeypatch.setattr("roadict.progress.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("roadict.progress.terminal.time.perf_counter", lambda: now[0])
     return now
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from skimage.data import camera
 
 from roadict.pictures import SuperResolution
-from roadict.pictures.upscale import _key, bundled_pictures
+from roadict.pictures.upscaling import _key, bundled_pictures
 from roadict.synthetic import planted
 
 from .driving import Page, Server, until

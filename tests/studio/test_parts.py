@@ -207,7 +207,7 @@ def test_folders_of_studios_that_live_are_left_alone(tmp_path, monkeypatch):
 
 def test_without_gradio_the_extra_is_named():
     program = "import sys; sys.modules['gradio'] = None; sys.argv = ['roadict', 'studio']; "
-    program += "from roadict.cli import main; main()"
+    program += "from roadict.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GUARD, check=False)
     assert done.returncode == 2
     assert done.stderr == "roadict: error: the studio needs Gradio: pip install 'roadict[studio]'\n"

@@ -7,7 +7,7 @@ from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 from roadict.updates.blotless import total_least_squares
 from roadict.updates.ksvd import top_eigenvector
-from roadict.updates.pick import UPDATES
+from roadict.updates.registry import UPDATES
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
 from roadict.updates.sequential import adaptive_penalty
 from roadict.updates.simco import simco

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
 from roadict.coders.lasso import duality_gap, solve_lasso
 from roadict.coders.scaling import Scaled, code_chunks
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 

@@ -11,7 +11,7 @@ from roadict.coders.kernels import (
     subtract_atoms,
     top_atoms,
 )
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 MAX_ROUNDS = 100
 

@@ -14,7 +14,7 @@ from roadict.coders.kernels import (
 )
 from roadict.coders.lasso import lasso
 from roadict.coders.scaling import Scaled, code_chunks
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 NEGLIGIBLE = 1e-13
 """Correlations of a residual below this share of the sample's norm are rounding."""

@@ -13,7 +13,7 @@ from roadict.coders.kernels import (
     split_features,
 )
 from roadict.coders.scaling import Scaled, code_chunks
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 

@@ -15,7 +15,7 @@ from roadict.coders.kernels import (
     subtract_atoms,
 )
 from roadict.coders.scaling import CHUNK, Scaled, code_chunks
-from roadict.parallel import Workers, kernel
+from roadict.kernels import Workers, kernel
 
 Array = NDArray[np.floating]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.parallel import Workers
+from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.kernels import absolute_weight, correlate, split_features
 from roadict.coders.scaling import Scaled, code_chunks
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints import Facts
-from roadict.claims import Claim
-from roadict.distributed import SERIAL, Comm
-from roadict.gathering import counts, words
-from roadict.keeper import Checkpoint, Keeper, fingerprint
+from roadict.checkpoints.lock import Claim
+from roadict.checkpoints.schedule import Checkpoint, Keeper, fingerprint
+from roadict.checkpoints.storage import Facts
+from roadict.ranks.collectives import counts, words
+from roadict.ranks.comm import SERIAL, Comm
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Array = NDArray[np.floating]

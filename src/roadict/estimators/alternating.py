@@ -10,19 +10,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
-from roadict.coders.pick import TAKES, encode
-from roadict.distributed import SERIAL
+from roadict.checkpoints.schedule import Checkpoint
+from roadict.coders.registry import TAKES, encode
 from roadict.estimators.agreement import agreed_seed, described, keeping, start_facts
 from roadict.estimators.learner import Learner
-from roadict.keeper import Checkpoint
 from roadict.linalg import of_order_one, unit_rows
+from roadict.ranks.comm import SERIAL
 from roadict.road.penalty import auto_alpha
 from roadict.road.plan import sample_norm
-from roadict.road.solve import Callback
+from roadict.runs.loop import Callback
 from roadict.seeds import RandomStateLike, streams
 from roadict.tensors import like, plain
 from roadict.two_stage import learn, starting_atoms
-from roadict.updates.pick import UPDATES
+from roadict.updates.registry import UPDATES
 
 Array = NDArray[np.floating]
 RIDGE = 0.01
@@ -68,7 +68,7 @@ class AlternatingDictionaryLearning(Learner):
         error, rho, seconds, dictionary, codes); ends the run by returning True.
     checkpoint : path or Checkpoint, default=None
         Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
-        parameters goes on from there, to the same result. ``roadict.keeper.Checkpoint`` sets more. The folder stays.
+        parameters goes on from there, to the same result. ``roadict.Checkpoint`` sets more. The folder stays.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None

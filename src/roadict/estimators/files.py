@@ -2,10 +2,10 @@
 
 import os
 
-from roadict import model_io
 from roadict.estimators.alternating import AlternatingDictionaryLearning
+from roadict.estimators.attributes import unpack
 from roadict.estimators.road import ROAD
-from roadict.road.attributes import unpack
+from roadict.files import models
 
 
 def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
@@ -35,16 +35,16 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
     >>> load(path).components_.shape
     (2, 2)
     """
-    kind, parameters, arrays = model_io.read_model(path)
+    kind, parameters, arrays = models.read_model(path)
     made = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
     if made is None or not set(parameters) <= set(made().get_params()):
-        raise model_io.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
+        raise models.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
     model: ROAD | AlternatingDictionaryLearning = made().set_params(**values)
     try:
         unpack(model, arrays)
     except (KeyError, ValueError, TypeError, IndexError) as broken:
-        raise model_io.ModelFileError(
+        raise models.ModelFileError(
             f"{os.fspath(path)} is not a whole {kind} model ({broken}); save it again"
         ) from broken
     return model

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from roadict import checks, model_io
-from roadict.distributed import SERIAL, Comm
+from roadict import checks
+from roadict.checkpoints.schedule import Checkpoint
+from roadict.estimators.attributes import kind_of, pack
 from roadict.estimators.shared import decoded, validated
-from roadict.gathering import counts
-from roadict.keeper import Checkpoint
-from roadict.road.attributes import kind_of, pack
-from roadict.road.fit import Fit, relative_error
+from roadict.files import models
+from roadict.ranks.collectives import counts
+from roadict.ranks.comm import SERIAL, Comm
+from roadict.runs.result import Fit, relative_error
 from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
@@ -86,7 +87,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         seed: Any = parameters["random_state"]
         parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
         parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
-        model_io.write_model(path, kind_of(self), parameters, pack(self))
+        models.write_model(path, kind_of(self), parameters, pack(self))
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn which dtypes are kept and whether NaN is welcome."""

@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
-from roadict.coders.pick import TAKES, encode
-from roadict.distributed import Comm, current, local_threads
+from roadict.checkpoints.schedule import Checkpoint
+from roadict.coders.registry import TAKES, encode
+from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.agreement import (
     agree_on_parameters,
     agree_on_samples,
@@ -23,16 +24,15 @@ from roadict.estimators.agreement import (
     start_facts,
 )
 from roadict.estimators.learner import Learner
-from roadict.gathering import largest, offset, together
-from roadict.keeper import Checkpoint
-from roadict.road.engines.pick import ENGINES, engine_name
-from roadict.road.fit import Fit
-from roadict.road.formulation import Triple
-from roadict.road.history import COLUMNS
-from roadict.road.learn import learn
+from roadict.formulation import Triple
+from roadict.ranks.collectives import largest, offset, together
+from roadict.ranks.comm import Comm, current, local_threads
+from roadict.road.multistart import learn
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
-from roadict.road.solve import Callback
 from roadict.road.start import starting_point
+from roadict.runs.history import COLUMNS
+from roadict.runs.loop import Callback
+from roadict.runs.result import Fit
 from roadict.seeds import RandomStateLike, streams
 from roadict.tensors import like, plain
 
@@ -102,7 +102,7 @@ class ROAD(Learner):
         error, rho, seconds, dictionary, codes); ends the run by returning True.
     checkpoint : path or Checkpoint, default=None
         Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
-        parameters goes on from there, to the same result. ``roadict.keeper.Checkpoint`` sets more. The folder stays.
+        parameters goes on from there, to the same result. ``roadict.Checkpoint`` sets more. The folder stays.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
@@ -146,7 +146,7 @@ class ROAD(Learner):
     fit's own codes are ``codes_``. float32 stays float32, integers become float64.
 
     Inside an initialised process group of torch.distributed, ``fit`` is one fit of all ranks together: each passes its
-    own samples (perhaps none), and all get the same atoms. Within ``roadict.distributed.alone()`` it is a fit of this
+    own samples (perhaps none), and all get the same atoms. Within ``roadict.ranks.comm.alone()`` it is a fit of this
     process.
 
     Examples

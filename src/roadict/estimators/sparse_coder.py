@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from roadict import checks
-from roadict.coders.pick import TAKES, encode, refuse_unused
+from roadict.coders.registry import TAKES, encode, refuse_unused
 from roadict.estimators.shared import decoded, validated
 
 Array = NDArray[np.floating]

@@ -13,11 +13,11 @@ from roadict.experiments.trial import atom_sheet, png
 from roadict.metrics import dictionary_error, match_atoms, psnr
 from roadict.pictures import SuperResolution
 from roadict.pictures.resize import luma, resize
-from roadict.progress import Progress, silent
+from roadict.progress.terminal import Progress, silent
 from roadict.synthetic import Planted
 
 if TYPE_CHECKING:
-    from roadict.road.history import History
+    from roadict.runs.history import History
 
 SCALE = 3
 ATOMS = 128

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.experiments.dots import Strip, dot_plot
+from roadict.experiments.dot_plot import Strip, dot_plot
 from roadict.experiments.figures import Curve, curves, line_plot
 from roadict.experiments.markup import Shown, render, shown
 from roadict.experiments.plan import Experiment, Panel

@@ -21,7 +21,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.rows import Row, RowFile, unwritable
 from roadict.experiments.trial import Finished, execute, execute_together
-from roadict.model_io import atomic_write
+from roadict.files.atomic import atomic_write
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
 OF_A_GPU = ("torch", "triton")

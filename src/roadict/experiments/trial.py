@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from roadict.engines.protocol import PARTY
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
-from roadict.experiments.material import Material, load
+from roadict.experiments.images import Material, load
 from roadict.experiments.methods import Method
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
 from roadict.pictures import SuperResolution
 from roadict.pictures.resize import resize
-from roadict.road.engines.pick import PARTY
-from roadict.road.learn import ELSEWHERE
-from roadict.road.solve import Snapshot
+from roadict.road.multistart import ELSEWHERE
+from roadict.runs.loop import Snapshot
 from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
 from roadict.two_stage import starting_atoms
@@ -66,7 +66,7 @@ def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Execut
 
     Processes of ``helpers``, if there are any, look for exact fits meanwhile.
     """
-    from roadict.road.engines.together import all_together
+    from roadict.engines.gpu.batch import all_together
 
     clock = time.perf_counter()
     with _quietly():

@@ -6,9 +6,9 @@ After R. Timofte, V. De Smet and L. Van Gool, "A+: Adjusted anchored neighborhoo
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from roadict.parallel import Workers
+from roadict.kernels import Workers
 from roadict.pictures.ranges import Plane
-from roadict.progress import Progress, silent
+from roadict.progress.terminal import Progress, silent
 
 RIDGE = 0.1
 """Weight of the ridge, for samples of unit norm."""

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.distributed import alone
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
-from roadict.progress import Progress
+from roadict.progress.terminal import Progress
+from roadict.ranks.comm import alone
 from roadict.road.floor import auto_epsilon, smallest_error
-from roadict.road.solve import Callback, Snapshot
+from roadict.runs.loop import Callback, Snapshot
 from roadict.seeds import streams
-from roadict.updates.pick import UPDATES
+from roadict.updates.registry import UPDATES
 
 Array = NDArray[np.floating]
 METHODS = ("road", "random", *UPDATES)

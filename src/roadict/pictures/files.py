@@ -14,7 +14,7 @@ import tifffile
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from roadict.model_io import atomic_write
+from roadict.files.atomic import atomic_write
 from roadict.pictures import png16
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 
 Pixels = NDArray[np.uint16]
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from roadict.coders.pick import encode
+from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.ranges import Plane
 from roadict.pictures.training import Samples, gather
-from roadict.progress import Progress
-from roadict.road.solve import Callback
+from roadict.progress.terminal import Progress
+from roadict.runs.loop import Callback
 from roadict.seeds import streams
 
 ANCHOR_SAMPLES = 1_200_000

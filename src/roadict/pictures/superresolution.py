@@ -8,7 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roadict import checks, model_io
+from roadict import checks
+from roadict.engines.registry import ENGINES
+from roadict.files import models
 from roadict.pictures import ranges, training
 from roadict.pictures.dictionaries import METHODS
 from roadict.pictures.features import patch_features
@@ -17,9 +19,8 @@ from roadict.pictures.predictors import fit_predictor, predictor_from
 from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
-from roadict.progress import Progress, silent
-from roadict.road.engines.pick import ENGINES
-from roadict.road.solve import Callback
+from roadict.progress.terminal import Progress, silent
+from roadict.runs.loop import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 APPROACHES = ("anchored", "zeyde", "yang")
@@ -221,7 +222,7 @@ class SuperResolution:
         """
         self._check_fitted()
         arrays = self.predictor_.arrays() | ({} if self.axes_ is None else {"axes": self.axes_})
-        model_io.write_model(path, KIND, self.parameters(), arrays)
+        models.write_model(path, KIND, self.parameters(), arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -235,9 +236,9 @@ class SuperResolution:
         -------
         SuperResolution
         """
-        kind, parameters, arrays = model_io.read_model(path)
+        kind, parameters, arrays = models.read_model(path)
         if kind != KIND:
-            raise model_io.ModelFileError(
+            raise models.ModelFileError(
                 f"{os.fspath(path)} holds a {kind!r} model; pass one that SuperResolution.save wrote"
             )
         try:
@@ -255,7 +256,7 @@ class SuperResolution:
                     raise ValueError(f"axes of {n_raw} features, not {training.DERIVATIVES * n_pixels}")
             model.predictor_ = predictor_from(arrays, parameters, n_features, n_pixels)
         except (TypeError, KeyError, ValueError, IndexError) as broken:
-            raise model_io.ModelFileError(
+            raise models.ModelFileError(
                 f"{os.fspath(path)} is not a whole super-resolution model ({broken}); save it again"
             ) from broken
         return model

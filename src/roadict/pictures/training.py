@@ -9,7 +9,7 @@ from roadict.pictures.features import derivatives, patch_features, principal_axe
 from roadict.pictures.patches import bands, extract, starts
 from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import resize
-from roadict.progress import Progress, silent
+from roadict.progress.terminal import Progress, silent
 
 BAND = 1 << 15
 """Patches held at a time."""

@@ -1,18 +1,16 @@
 """What a run leaves: its polished codes, its error and objective, in the user's units."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.distributed import SERIAL, Comm
-from roadict.gathering import largest, median, norm, total
+from roadict.coders.polish import merge_duplicates, polish_codes
 from roadict.linalg import leading_signs
-from roadict.progress import duration
+from roadict.ranks.collectives import median, norm, total
 from roadict.road.plan import Plan
-from roadict.road.polish import merge_duplicates, polish_codes
-from roadict.road.solve import ERROR_SLACK, Outcome
+from roadict.runs.loop import ERROR_SLACK, Outcome
+from roadict.runs.result import Fit, relative_error
 
 Array = NDArray[np.floating]
 
@@ -24,27 +22,6 @@ WEIGHINGS = 30
 """Weights tried for a fit that meets its bound."""
 POLISHES = 6
 """Attempts at a polish, each dropping half as much as the one before."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What a fit gives, in the user's units: atoms of unit norm, polished codes, and how it went.
-
-    Of several ranks each has the codes of its own samples; all else is of all samples.
-    """
-
-    outcome: Outcome
-    dictionary: Array
-    codes: Array
-    error: float
-    objective: float
-    exact: bool = False
-    """Whether nearly every sample is a combination of few atoms, to rounding; other starts are then not tried."""
-
-    @property
-    def minimised(self) -> float:
-        """What the run minimised, at its end: unlike the objective of polished codes it can be compared."""
-        return float(self.outcome.history["objective"][-1])
 
 
 def error_slack(tol: float) -> float:
@@ -123,24 +100,3 @@ def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs:
         weight = 2 * low if math.isinf(high) else (low + high) / 2
     smaller = total(comm, float(np.abs(raw).sum())) < total(comm, float(np.abs(best).sum()))
     return raw if smaller and relative_error(data, observed, raw, dictionary, comm) <= bound else best
-
-
-def relative_error(
-    data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array, comm: Comm = SERIAL
-) -> float:
-    """``‖data - codes @ dictionary‖_F / ‖data‖_F`` over the observed entries (of zero data: the residual's norm)."""
-    top = largest(comm, data) or 1.0  # squares must neither vanish nor overflow
-    residual = data / top - (codes / top) @ dictionary.astype(np.float64)
-    if observed is not None:
-        residual = residual * observed
-    size, misfit = norm(comm, data / top), norm(comm, residual)
-    return misfit / size if size > 0 else misfit
-
-
-def summary(fit: Fit) -> str:
-    """Say how a fit ended, in one line."""
-    history = fit.outcome.history
-    return (
-        f"{fit.outcome.stop_reason} after {len(history['objective'])} iterations, {duration(history['seconds'][-1])}: "
-        f"objective {fit.objective:.6g}, data error {fit.error:.1e}"
-    )

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.distributed import SERIAL, Comm
-from roadict.gathering import condensed, counts, first_of, norm
+from roadict.ranks.collectives import condensed, counts, first_of, norm
+from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roadict.road.formulation import Triple
+from roadict.formulation import Triple
 
 PAPER_NORM = math.sqrt(3)
 """Root-mean-square norm of the samples in the paper's experiments, for which its ρ = 10 and β = 200…300 are."""

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict import checks
-from roadict.distributed import SERIAL, Comm
-from roadict.gathering import counts, largest, norm, total
+from roadict import formulation as forms
+from roadict.formulation import Formulation, Problem, Triple, check_penalties
 from roadict.linalg import of_order_one
-from roadict.road import formulation as forms
+from roadict.ranks.collectives import counts, largest, norm, total
+from roadict.ranks.comm import SERIAL, Comm
 from roadict.road import penalty
 from roadict.road.floor import auto_epsilon, smallest_error
-from roadict.road.formulation import Formulation, Problem, Triple, check_penalties
 from roadict.road.penalty import Annealing
 
 Array = NDArray[np.floating]

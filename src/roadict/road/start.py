@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.distributed import SERIAL, Comm
-from roadict.gathering import first_of, gathered, offset, picked
 from roadict.linalg import unit_rows
+from roadict.ranks.collectives import first_of, gathered, offset, picked
+from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
 

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from roadict.pictures import files, ranges
-from roadict.pictures.inpaint import missing_pixels
+from roadict.pictures.inpainting import missing_pixels
 from roadict.studio import inputs
 from roadict.studio.jobs import Job
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from roadict.files.tables import read_matrix
 from roadict.pictures import files, ranges
-from roadict.tables import read_matrix
 
 MAX_BYTES = 32 * 2**20
 MAX_PIXELS = 4_000_000

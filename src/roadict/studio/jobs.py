@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict import events
+from roadict.progress import json_lines
 from roadict.studio.commands import Command
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -52,7 +52,7 @@ class Seen:
 
     def take(self, line: str) -> None:
         """Understand one more line."""
-        event = events.read(line)
+        event = json_lines.read(line)
         if event is None:
             self.lines.append(line.strip())
         elif "progress" in event:
@@ -127,7 +127,7 @@ class Job:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "roadict", *self.command.arguments],
                 cwd=self.folder,
-                env=os.environ | {events.VARIABLE: "json", "NO_COLOR": "1"},
+                env=os.environ | {json_lines.VARIABLE: "json", "NO_COLOR": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from roadict.console import WorkStoppedError
+from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
 
 FIRST_PORT = 7860

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from roadict.parallel import kernel
+from roadict.kernels import kernel
 from roadict.updates.sparse import Array, by_atom, residual
 
 SURE = 0.75

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from roadict.kernels import kernel
 from roadict.linalg import unit_rows
-from roadict.parallel import kernel
 from roadict.updates.sparse import Array, counts, energies, refit, residual
 
 TWINS = 0.99

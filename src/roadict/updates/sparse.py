@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.cholesky import solve_positive
-from roadict.parallel import kernel
+from roadict.kernels import kernel, solve_positive
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]

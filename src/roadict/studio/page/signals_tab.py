@@ -13,7 +13,7 @@ from roadict.studio.commands import Command, learn_command
 from roadict.studio.jobs import Job
 from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
 from roadict.studio.samples import signal_samples
-from roadict.updates.pick import UPDATES
+from roadict.updates.registry import UPDATES
 
 _MISSING = "Empty cells and NaN are missing entries"
 

@@ -1,0 +1,250 @@
+"""The command line: encode, show, demo; the others are in ``learn``, ``pictures`` and their like."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from roadict import __version__
+from roadict.cli import experiments, learn, pictures, studio
+from roadict.cli.console import (
+    BAD_INPUT,
+    EXPECTED,
+    check_output,
+    complain,
+    one_line,
+    progress_bar,
+    showing_warnings,
+)
+from roadict.cli.help import UsageError, examples, told
+from roadict.cli.learn import fit_with_progress, report
+from roadict.cli.options import (
+    AlgorithmOption,
+    BoundOption,
+    CodesFileOption,
+    CoefficientsOption,
+    DataArgument,
+    JobsOption,
+    KeyOption,
+    ModelArgument,
+    QuietOption,
+    StillMissingOption,
+    WeightOption,
+)
+from roadict.runs.signals import INTERRUPTED, WorkStoppedError
+
+if TYPE_CHECKING:
+    from roadict.cli.learn import Learned
+    from roadict.estimators import SparseCoder
+
+ENCODE_ROWS = 5000
+"""Samples coded between two signs of progress."""
+
+app = typer.Typer(
+    name="roadict",
+    help="Dictionary learning: find atoms in which every signal is a combination of few.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+learn.add_commands(app)
+pictures.add_commands(app)
+experiments.add_commands(app)
+studio.add_commands(app)
+
+
+def main() -> None:
+    """Run the program; every expected failure is one line on standard error."""
+    try:
+        code = app(prog_name="roadict", standalone_mode=False)
+    except UsageError as error:
+        complain(told(error))
+        sys.exit(BAD_INPUT)
+    except WorkStoppedError as stop:
+        complain(str(stop))
+        sys.exit(stop.code)
+    except learn.SilentEndError as end:
+        sys.exit(end.code)
+    except EXPECTED as error:
+        complain(one_line(error))
+        sys.exit(BAD_INPUT)
+    except RuntimeError as error:
+        from roadict.engines.gpu.cuda import GpuError
+
+        if not isinstance(error, GpuError):
+            raise
+        complain(one_line(error))
+        sys.exit(BAD_INPUT)
+    if code == INTERRUPTED:  # Typer has caught Ctrl-C
+        complain("interrupted; nothing was written")
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version:
+        typer.echo(f"roadict {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(BAD_INPUT)
+
+
+@app.command(
+    epilog=examples(
+        "roadict encode model.npz new.npy -o codes.npz",
+        "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
+    )
+)
+def encode(
+    model_file: ModelArgument,
+    data: DataArgument,
+    output: CodesFileOption,
+    algorithm: AlgorithmOption = None,
+    n_nonzero_coefs: CoefficientsOption = None,
+    alpha: WeightOption = None,
+    epsilon: BoundOption = None,
+    missing: StillMissingOption = False,
+    jobs: JobsOption = None,
+    key: KeyOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Code signals in a learned dictionary, one row of codes per signal."""
+    check_output(output, (".npz", ".npy"), inputs=(model_file, data))
+    from roadict.estimators import load
+    from roadict.files.atomic import atomic_write
+    from roadict.files.tables import read_matrix
+    from roadict.runs.result import relative_error
+
+    model = load(model_file)
+    coder = _coder(model, algorithm, n_nonzero_coefs, alpha, epsilon, missing, jobs)
+    X = read_matrix(data, key)
+    with showing_warnings(), progress_bar(quiet, "encoding") as advance:
+        parts = []
+        for start in range(0, len(X), ENCODE_ROWS):
+            parts.append(coder.transform(X[start : start + ENCODE_ROWS]))
+            advance(min(start + ENCODE_ROWS, len(X)), len(X), "samples")
+    codes = np.concatenate(parts)
+    with atomic_write(output) as file:
+        if output.suffix.lower() == ".npy":
+            np.save(file, codes)
+        else:
+            np.savez_compressed(file, codes=codes)
+    if not quiet:
+        observed = ~np.isnan(X)
+        error = relative_error(np.where(observed, X, 0), observed, codes, model.components_)
+        per_sample = (codes != 0).sum(axis=1).mean()
+        typer.echo(f"{len(codes)} samples, {per_sample:.2f} coefficients per sample, relative error {error:.3g}")
+        typer.echo(f"codes: {output}")
+
+
+@app.command(epilog=examples("roadict show model.npz -o atoms.png"))
+def show(
+    model_file: ModelArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
+    quiet: QuietOption = False,
+) -> None:
+    """Draw the atoms of a model: as pictures where they can be square, else as curves."""
+    check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
+    from roadict.estimators import load
+    from roadict.plotting import atoms_figure, save_figure
+
+    model = load(model_file)
+    title = f"{len(model.components_)} atoms of {model.n_features_in_} features"
+    save_figure(atoms_figure(model.components_, title, model.atom_usage_), output)
+    if not quiet:
+        typer.echo(f"atoms: {output}")
+
+
+@app.command(epilog=examples("roadict demo --out roadict-demo --seed 0"))
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model and the pictures.")] = Path("roadict-demo"),
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    quiet: QuietOption = False,
+) -> None:
+    """Plant a dictionary, learn it back from samples, enlarge a picture, and show both on a page."""
+    from roadict.estimators import ROAD
+    from roadict.experiments.demo import make_demo_page
+    from roadict.files.atomic import atomic_write
+    from roadict.metrics import dictionary_error
+    from roadict.plotting import compare_atoms_figure, save_figure
+    from roadict.synthetic import planted
+
+    truth = planted(400, 16, 32, sparsity=3, random_state=seed)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
+    for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
+        check_output(out / name, (".npz", ".png", ".html"))
+    model = ROAD(32, random_state=seed)
+    started = time.perf_counter()
+    fit_with_progress(
+        model, truth.data, quiet, "400 samples of 16 features, each a combination of 3 of 32 hidden atoms"
+    )
+    seconds = time.perf_counter() - started
+    model.save(out / "model.npz")
+
+    def say(text: str) -> None:
+        if not quiet:
+            typer.echo(text)
+
+    error = dictionary_error(model.components_, truth.dictionary)
+    say(f"recovery error {error:.2e} (0: every atom found; about 0.4: none)")
+    say(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
+    say(f"time {seconds:.1f} s, compilation on first use included")
+    if not quiet:
+        report(model)
+    say(f"model: {out / 'model.npz'}")
+    save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
+    say(f"true and learned atoms: {out / 'atoms.png'}")
+    save_figure(model.history_.plot(), out / "convergence.png")
+    say(f"convergence: {out / 'convergence.png'}")
+    with progress_bar(quiet, "enlarging a picture:") as advance:
+        page = make_demo_page(truth, model, seconds, seed, advance)
+    with atomic_write(out / "demo.html") as file:
+        file.write(page.encode())
+    say(f"page: {out / 'demo.html'}")
+
+
+def _coder(
+    model: "Learned",
+    algorithm: str | None,
+    n_nonzero_coefs: int | None,
+    alpha: float | None,
+    epsilon: float | None,
+    missing: bool,
+    jobs: int | None,
+) -> "SparseCoder":
+    """Build the coder that was asked for; what was left open is as the model has it, where the algorithm uses it."""
+    from roadict.coders.registry import TAKES
+    from roadict.estimators import ROAD, SparseCoder
+
+    if isinstance(model, ROAD):
+        own, count, weight = model.transform_algorithm, model.transform_n_nonzero_coefs, model.transform_alpha
+        chosen: float | None = model.transform_alpha_
+        marker = model.missing_values
+    else:
+        own, count, weight = model.transform_coder, model.n_nonzero_coefs, model.alpha
+        chosen, marker = model.alpha_, None
+    algorithm = own if algorithm is None else algorithm
+    takes = TAKES.get(algorithm, ())
+    if n_nonzero_coefs is None and alpha is None and epsilon is None:
+        n_nonzero_coefs = count if "n_nonzero_coefs" in takes else None
+        alpha = weight if "alpha" in takes else None
+        if alpha is None and algorithm in ("lasso", "threshold"):
+            alpha = chosen
+    return SparseCoder(
+        model.components_,
+        algorithm=algorithm,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=alpha,
+        epsilon=epsilon,
+        missing_values=np.nan if missing else marker,
+        n_jobs=jobs,
+    )

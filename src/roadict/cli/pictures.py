@@ -1,0 +1,258 @@
+"""The commands for pictures: upscale, denoise, inpaint."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from numpy.typing import NDArray
+
+from roadict.cli.console import check_output, number_or_word, progress_bar, showing_warnings, watcher
+from roadict.cli.help import examples
+from roadict.cli.options import JobsOption, QuietOption
+
+if TYPE_CHECKING:
+    from roadict.pictures import SuperResolution
+
+Picture = NDArray[Any]
+APPROACH, METHOD = "anchored", "road"
+
+InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha is kept.")]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
+CompareOption = Annotated[
+    Path | None,
+    typer.Option(help="Original to compare with: prints PSNR and SSIM, and draws OUTPUT-compare.png."),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Give the program its commands for pictures."""
+    app.command(
+        epilog=examples(
+            "roadict upscale photo.png -o big.png --scale 3",
+            "roadict upscale small.png -o big.png --scale 2 --train folder",
+        )
+    )(upscale)
+    app.command(
+        epilog=examples(
+            "roadict denoise noisy.png -o clean.png",
+            "roadict denoise noisy.png -o clean.png --sigma 20 --compare original.png",
+        )
+    )(denoise)
+    app.command(
+        epilog=examples(
+            "roadict inpaint holes.png -o whole.png --mask mask.png",
+            "roadict inpaint transparent.png -o whole.png",
+        )
+    )(inpaint)
+
+
+def upscale(
+    picture: InputArgument,
+    output: OutputOption,
+    scale: Annotated[int, typer.Option(help="2, 3 or 4.")] = 3,
+    train: Annotated[
+        Path | None, typer.Option(help="Folder of pictures to learn from. Default: those inside scikit-image.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
+    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = APPROACH,
+    method: Annotated[
+        str, typer.Option(help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.")
+    ] = METHOD,
+    compare: CompareOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Enlarge a picture with detail learned from others; the first use trains a model and keeps it."""
+    learnt_from = [] if train is None else _pictures_in(train)
+    _check_files(output, compare, picture, model, *learnt_from)
+    from roadict.pictures import SuperResolution, files, ranges
+
+    if train is not None and model is not None:
+        raise ValueError("--train and --model exclude each other: a model has been trained already")
+    if model is not None and (approach, method) != (APPROACH, METHOD):
+        raise ValueError("--approach and --method do not belong to --model, which has been trained: leave them out")
+    fresh = SuperResolution(scale, approach=approach, method=method, random_state=seed, n_jobs=jobs)
+    fresh.check()
+    small = ranges.checked(str(picture), files.read_picture(picture), 3)
+    files.check_writable(output, small, scale)
+    original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
+    ready = _model(fresh, model, learnt_from, quiet)
+    with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
+        big = ready.predict(small, advance)
+    files.write_picture(output, big)
+    if original is not None and compare is not None:
+        from roadict.pictures.training import enlarge
+
+        unit = ranges.white(small)
+        bigger = enlarge(ranges.split(small, unit).colour, scale)
+        plain = ranges.join(ranges.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
+        _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
+    _done(output, big, quiet)
+
+
+def denoise(
+    picture: InputArgument,
+    output: OutputOption,
+    sigma: Annotated[str, typer.Option(help="Noise in grey levels of 0 to 255, or auto.")] = "auto",
+    compare: CompareOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Take noise off a picture, by a dictionary learned from the picture itself."""
+    _check_files(output, compare, picture)
+    level = number_or_word("--sigma", sigma)
+    from roadict.pictures import denoise as clean
+    from roadict.pictures import files, ranges
+    from roadict.pictures.denoising import PATCH, noise_level
+
+    noisy = ranges.checked(str(picture), files.read_picture(picture), PATCH)
+    files.check_writable(output, noisy)
+    original = _original(compare, noisy.shape[:2], noisy)
+    white = ranges.white(noisy)
+    share = noise_level(noisy, level if isinstance(level, str) else level * white / 255)
+    if not quiet:
+        typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
+    with showing_warnings(), progress_bar(quiet, "denoising") as advance:
+        result = clean(noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
+    files.write_picture(output, result)
+    if original is not None:
+        _compare(output, original, {"noisy": noisy, "roadict": result})
+    _done(output, result, quiet)
+
+
+def inpaint(
+    picture: InputArgument,
+    output: OutputOption,
+    mask: Annotated[
+        Path | None, typer.Option(help="Picture of the same size, not black where a pixel is missing.")
+    ] = None,
+    compare: CompareOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Fill missing pixels, by a dictionary learned from the others. Without a mask: the transparent ones."""
+    _check_files(output, compare, picture, mask)
+    from roadict.pictures import files, ranges
+    from roadict.pictures import inpaint as fill
+    from roadict.pictures.inpainting import PATCH, missing_pixels
+
+    holes = ranges.checked(str(picture), files.read_picture(picture), PATCH)
+    files.check_writable(output, holes)
+    marked = None if mask is None else _marked(files.read_picture(mask))
+    missing = missing_pixels(holes, marked)
+    original = _original(compare, holes.shape[:2], holes)
+    if not quiet:
+        typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
+    with showing_warnings(), progress_bar(quiet, "filling") as advance:
+        result = fill(holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
+    files.write_picture(output, result)
+    if original is not None:
+        _compare(output, original, {"input": holes, "roadict": result})
+    _done(output, result, quiet)
+
+
+def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:
+    """Refuse, before any work, what cannot be written or would replace an input."""
+    from roadict.pictures.files import SUFFIXES
+
+    read = tuple(path for path in (*inputs, compare) if path is not None)
+    check_output(output, SUFFIXES, inputs=read)
+    if compare is not None:
+        check_output(_comparison(output), SUFFIXES, inputs=read)
+
+
+def _comparison(output: Path) -> Path:
+    return output.with_name(f"{output.stem}-compare.png")
+
+
+def _model(fresh: "SuperResolution", file: Path | None, learnt_from: list[Path], quiet: bool) -> "SuperResolution":
+    """Return the model asked for: from a file, from the cache, or trained now."""
+    from roadict.pictures.upscaling import trained
+
+    if file is not None:
+        model = fresh.load(file)
+        if model.scale != fresh.scale:
+            raise ValueError(f"{file} enlarges by {model.scale}, not by {fresh.scale}; pass --scale {model.scale}")
+        model.n_jobs = fresh.n_jobs
+        return model
+    pictures = [_training_picture(path, fresh) for path in learnt_from] or None
+    with showing_warnings(), progress_bar(quiet, "training") as advance:
+        told = None if quiet else lambda text: typer.echo(text, err=True)
+        return trained(fresh, pictures, progress=advance, callback=watcher(quiet), told=told)
+
+
+def _training_picture(path: Path, model: "SuperResolution") -> Picture:
+    from roadict.pictures import files, ranges
+
+    return ranges.checked(str(path), files.read_picture(path), model.smallest_to_learn_from())
+
+
+def _pictures_in(folder: Path) -> list[Path]:
+    from roadict.pictures.files import SUFFIXES
+
+    if not folder.is_dir():
+        raise ValueError(f"--train {folder} is no folder; name one that holds pictures")
+    here = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    found = sorted(path for path in here if not path.name.startswith("."))
+    if not found:
+        raise ValueError(f"--train {folder} holds no pictures ({', '.join(SUFFIXES)})")
+    return found
+
+
+def _marked(mask: Picture) -> Picture:
+    """A mask of any colour as one plane; its alpha does not count."""
+    from roadict.pictures import ranges
+
+    colour, _ = ranges.split(mask, ranges.white(mask))
+    return colour if colour.ndim == 2 else colour.max(axis=2)
+
+
+def _is_colour(picture: Picture) -> bool:
+    return picture.ndim == 3 and picture.shape[2] > 2
+
+
+def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Picture | None:
+    """Read the picture to compare with, which must fit."""
+    if path is None:
+        return None
+    from roadict.pictures import files
+
+    original = files.read_picture(path)
+    if original.shape[:2] != shape:
+        height, width = original.shape[:2]
+        raise ValueError(f"{path} has {width} x {height} pixels and the result {shape[1]} x {shape[0]}; cut it to that")
+    if _is_colour(original) != _is_colour(like):
+        raise ValueError(f"{path} is grey and the picture is not, or the reverse; convert one of them")
+    return original
+
+
+def _compare(output: Path, original: Picture, others: dict[str, Picture], *, luma_only: bool = False) -> None:
+    """Print how close the pictures are to the original, and draw them beside it."""
+    from skimage.metrics import structural_similarity
+
+    from roadict.metrics import psnr
+    from roadict.pictures import files, ranges
+    from roadict.pictures.resize import luma
+
+    def seen(picture: Picture) -> Picture:
+        colour, _ = ranges.split(picture, ranges.white(picture))
+        return luma(colour) if luma_only else colour
+
+    truth = seen(original)
+    window = min(7, (min(truth.shape[:2]) - 1) // 2 * 2 + 1)
+    for name, picture in others.items():
+        found = seen(picture)
+        axis = 2 if truth.ndim == 3 else None
+        likeness = structural_similarity(found, truth, data_range=1.0, channel_axis=axis, win_size=window)
+        typer.echo(f"{name}: PSNR {psnr(found, truth):.2f} dB, SSIM {likeness:.4f}")
+    files.write_picture(_comparison(output), ranges.side_by_side([*others.values(), original]))
+    typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
+
+
+def _done(output: Path, result: Picture, quiet: bool) -> None:
+    if not quiet:
+        typer.echo(f"picture of {result.shape[1]} x {result.shape[0]} pixels: {output}")

@@ -1,0 +1,238 @@
+"""The fast engine: one pass over the samples per iteration, compiled by Numba.
+
+It computes what ``reference.ReferenceEngine`` computes, from two state arrays of n_samples × n_features ×
+n_components numbers (three for the inexact form) instead of the literal seven. The layout, the passes and the
+rank-one step are in ``passes`` and ``lanes``.
+"""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.engines.cpu import lanes, passes
+from roadict.engines.cpu.vectors import width_of
+from roadict.engines.measuring import MISFIT, N_SUMS, measures_of
+from roadict.formulation import Problem
+from roadict.kernels import Workers
+from roadict.ranks.collectives import norm
+from roadict.ranks.comm import SERIAL, Comm
+from roadict.runs.measures import Measures
+from roadict.runs.state import RunState
+
+Array = NDArray[np.floating]
+
+MAX_CHUNKS = 16
+SMALLEST_TASK = 30_000
+"""Gram entries whose eigenvectors are worth waking a thread."""
+STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
+"""Length of the last power step, by size of a number."""
+
+
+def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
+    """Split the samples into chunks, as many whatever the number of threads, so that sums repeat exactly.
+
+    Each chunk has Gram matrices of its own; a chunk of 4 n_features samples makes them worth their while.
+
+    Examples
+    --------
+    >>> chunk_bounds(100, 8)
+    [(0, 48), (48, 80), (80, 100)]
+    """
+    if n_samples == 0:
+        return []
+    blocks = -(-n_samples // passes.BLOCK)
+    n_chunks = min(blocks, max(1, min(MAX_CHUNKS, n_samples // (4 * n_features))))
+    edges = [min(-(-blocks * i // n_chunks) * passes.BLOCK, n_samples) for i in range(n_chunks + 1)]
+    return list(itertools.pairwise(edges))
+
+
+class FusedEngine:
+    """State and step of the fused recurrence."""
+
+    def __init__(
+        self, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None = None, comm: Comm = SERIAL
+    ) -> None:
+        dtype = problem.data.dtype
+        n_samples, n_features = problem.data.shape
+        self.problem = problem
+        self.rhos = problem.rhos
+        self._comm = comm
+        self.n_atoms = len(dictionary)
+        self.width = width_of(dtype)
+        n_bundles = -(-self.n_atoms // self.width)
+        padding = n_bundles * self.width - self.n_atoms
+
+        self._atoms = np.ascontiguousarray(
+            np.pad(dictionary, ((0, padding), (0, 0))).reshape(n_bundles, self.width, n_features).swapaxes(1, 2), dtype
+        )
+        self._codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, padding))), dtype)
+        self._thresholds = np.full(n_bundles * self.width, np.inf, dtype)
+        self._thresholds[: self.n_atoms] = 1 / problem.rhos[0]
+        self._chunks = chunk_bounds(n_samples, n_features)
+        size = lanes.padded(n_features)
+        self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.width), dtype)
+        self._sums = np.zeros((len(self._chunks), N_SUMS))
+        # Lower halves of the Gram matrices, summed over all chunks and ranks, and the sums: one array, one exchange.
+        self._totals = np.zeros(n_bundles * size * (size + 1) // 2 * self.width + N_SUMS)
+        n_groups = max(1, min(n_bundles, n_bundles * size * size * self.width // SMALLEST_TASK))
+        self._bundle_groups = np.array_split(np.arange(n_bundles), n_groups)
+        self._started = False
+
+        # D = (A + B - Q)/2 and Q; of the inexact form C, W1 and W2
+        n_parts = 2 if problem.formulation.exact_consensus else 3
+        self._state = np.zeros((n_samples, n_parts, n_bundles, n_features, self.width), dtype)
+        np.multiply(self._codes.reshape(n_samples, n_bundles, 1, self.width), self._atoms, out=self._state[:, 0])
+        rebuilt = (codes @ dictionary).astype(dtype)
+        self._misfit = np.zeros_like(problem.data)
+        if problem.observed is not None:
+            self._misfit = np.where(problem.observed, 0, rebuilt - problem.data).astype(dtype)
+        self._observed = np.empty((0, 0), bool) if problem.observed is None else problem.observed
+        self._misfit_norm = 0.0
+        self._data_norm = norm(comm, problem.data)
+        if problem.formulation.exact_consensus:
+            self._level, self._shift = np.zeros_like(problem.data), np.zeros_like(problem.data)  # E and F
+            self._mean = rebuilt  # Σ_k (A + B)/2
+        else:
+            self._coefficients = self._inexact_coefficients()
+        self._workers = Workers(n_jobs)
+
+    def _inexact_coefficients(self) -> Array:
+        rho1, rho2, rho3 = self.problem.rhos
+        r1, r2, r3 = (self.problem.formulation.slack_share(i, rho) for i, rho in enumerate(self.problem.rhos))
+        common = rho3 / (rho1 + rho2 + self.n_atoms * rho3)
+        return np.array(
+            [
+                *(2 * r1 - 1, 2 * r2 - 1, rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), 2 * r3 - 1),
+                *(1 - r1, 1 - r2, 1 - r3, common, self.n_atoms),
+            ],
+            self.problem.data.dtype,
+        )
+
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration: rank-one directions from the Gram matrices, then a pass over the samples.
+
+        ``following`` is the next iteration's ρ, if it differs; the pass leaves the multipliers scaled for it.
+        """
+        factor = 1.0 if following is None else self.rhos[0] / following
+        if self._started:
+            self._workers.run(self._update_atoms, len(self._bundle_groups))
+        self._started = True
+        share = self._misfit_share()
+        task = self._exact_pass if self.problem.formulation.exact_consensus else self._inexact_pass
+        self._workers.run(partial(task, share=share, factor=factor), len(self._chunks))
+        measures = self._measure(share, self._summed())
+        if following is not None:
+            self._change_rho(following)
+        return measures
+
+    def _change_rho(self, rho: float) -> None:
+        """Rescale what the pass has not: W = Y + tH stays, and Λ3 = (1 - t)H is divided like every multiplier."""
+        factor, share = self.rhos[0] / rho, self._misfit_share()
+        stretch = self._misfit.dtype.type(share + factor * (1 - share))
+        if self.problem.observed is None:
+            self._misfit *= stretch
+        else:
+            self._misfit[self.problem.observed] *= stretch
+        self._misfit_norm *= float(stretch)
+        self.rhos = (rho, rho, rho)
+        self._thresholds[: self.n_atoms] = 1 / rho
+
+    def _misfit_share(self) -> float:
+        return self.problem.formulation.misfit_share(self._misfit_norm, self.rhos[2])
+
+    def _update_atoms(self, group: int) -> None:
+        for bundle in self._bundle_groups[group]:
+            self._update_bundle(int(bundle))
+
+    def _update_bundle(self, bundle: int) -> None:
+        """Rank-one step of one bundle (eq. X2-solution): B̂ᵀB̂'s top eigenvector is the nearest matrix's atom."""
+        n_real = min(self.width, self.n_atoms - bundle * self.width)
+        total = np.empty(self._grams.shape[2:], np.float64)
+        passes.unpack_gram(self._halves()[bundle], total)
+        total[:, :, n_real:] = 0  # padding: its D is zero, but F was added to it
+        atoms = self._atoms[bundle].astype(np.float64)
+        lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
+        self._atoms[bundle] = atoms
+
+    def _halves(self) -> Array:
+        """Lower halves of the summed Gram matrices, a view of shape (n_bundles, ., width)."""
+        return self._totals[:-N_SUMS].reshape(self._grams.shape[1], -1, self.width)
+
+    def _summed(self) -> Array:
+        """Sum Gram matrices and norms over chunks, then over ranks; returns the norms."""
+        halves = self._halves()
+
+        def sum_group(group: int) -> None:
+            for bundle in self._bundle_groups[group]:
+                passes.sum_grams(self._grams, bundle, halves[bundle])
+
+        self._workers.run(sum_group, len(self._bundle_groups))
+        self._totals[-N_SUMS:] = self._sums.sum(axis=0)
+        self._totals = self._comm.sum(self._totals)
+        return self._totals[-N_SUMS:]
+
+    def _panel(self) -> Array:
+        _, n_bundles, size, _, width = self._grams.shape
+        return np.zeros((n_bundles, passes.BLOCK, size, width), self._grams.dtype)
+
+    def _exact_pass(self, chunk: int, share: float, factor: float) -> None:
+        part = slice(*self._chunks[chunk])
+        self._grams[chunk] = 0
+        passes.exact_chunk(
+            self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
+            self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
+            self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms, self._panel(),
+            self._grams[chunk], self._sums[chunk],
+        )  # fmt: skip
+
+    def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
+        part = slice(*self._chunks[chunk])
+        self._grams[chunk] = 0
+        passes.inexact_chunk(
+            self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
+            self._thresholds, self._coefficients, self._panel(), self._grams[chunk], self._sums[chunk],
+        )  # fmt: skip
+
+    def _measure(self, share: float, sums: Array) -> Measures:
+        before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[MISFIT])
+        return measures_of(
+            sums,
+            self.problem.formulation,
+            share=share,
+            kept=self._misfit_share(),
+            norm_before=before,
+            data_norm=self._data_norm,
+        )
+
+    def dictionary(self) -> Array:
+        """Atoms of the rank-one blocks, shape (n_components, n_features)."""
+        n_features = self._atoms.shape[1]
+        return self._atoms.swapaxes(1, 2).reshape(-1, n_features)[: self.n_atoms].copy()
+
+    def codes(self) -> Array:
+        """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
+        return self._codes[:, : self.n_atoms].copy()
+
+    def state(self) -> RunState:
+        """Views of the arrays that an iteration reads; what the next rank-one step needs is summed already."""
+        local = {"state": self._state, "misfit": self._misfit, "codes": self._codes}
+        if self.problem.formulation.exact_consensus:
+            local |= {"level": self._level, "shift": self._shift, "mean": self._mean}
+        numbers = np.array([*self.rhos, self._misfit_norm, self._started])
+        return RunState(local, {"atoms": self._atoms, "totals": self._totals, "numbers": numbers})
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        for name, array in self.state().local.items():
+            array[start : start + len(state.local[name])] = state.local[name]
+        self._atoms[:], self._totals = state.shared["atoms"], state.shared["totals"].copy()
+        first, second, third, self._misfit_norm, started = (float(number) for number in state.shared["numbers"])
+        self.rhos, self._started = (first, second, third), bool(started)
+        self._thresholds[: self.n_atoms] = 1 / first
+
+    def close(self) -> None:
+        """End the threads."""
+        self._workers.close()

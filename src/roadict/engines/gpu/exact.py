@@ -1,0 +1,230 @@
+"""A batch of problems of one shape on a GPU: every form with S1 = S2 = 0, by the kernels of ``triton_passes``."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from roadict.engines.gpu import passes
+from roadict.engines.gpu.eigen import top_eigenvectors
+from roadict.engines.gpu.layout import GRAM_TILE, SAMPLE_BLOCK, Layout
+from roadict.engines.gpu.wide import wide_eigenvectors, wide_grams
+from roadict.formulation import Problem
+from roadict.ranks.comm import SERIAL, Comm
+from roadict.runs.state import RunState
+
+Array = NDArray[np.floating]
+
+STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
+"""Length of the last power step, by size of a number."""
+RANK_BLOCK = 256
+"""Numbers per program of ``sum_for_ranks``."""
+N_SLOTS = 16
+"""Iterations whose reports fit on the device."""
+
+
+class ExactBatch:
+    """State and iterations of ``n_problems`` problems like ``pattern``; ``load`` puts problems in their places."""
+
+    def __init__(
+        self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
+    ) -> None:
+        self.n_samples, self.n_features = pattern.data.shape
+        self.n_atoms, self.n_problems = n_atoms, n_problems
+        self.layout = layout = Layout.of(self.n_samples, self.n_features, n_atoms, pattern.data.itemsize)
+        self.device, self.dtype = device, torch.from_numpy(pattern.data[:0]).dtype
+        self._comm = comm
+        self._ball = pattern.formulation.radius is not None
+        self._masked = pattern.observed is not None
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._stale = False
+
+        def zeros(*shape: int, dtype: torch.dtype = self.dtype) -> torch.Tensor:
+            return torch.zeros((n_problems, *shape), dtype=dtype, device=device)
+
+        samples, pairs = (layout.rows, layout.stride), (n_atoms, layout.rows)
+        self._sparse, self._mixed = zeros(n_atoms, *samples), zeros(n_atoms, *samples)
+        self._rank_one, self._scales, self._codes = zeros(*pairs), zeros(*pairs), zeros(*pairs)
+        self._atoms, self._atoms_before = zeros(n_atoms, layout.stride), zeros(n_atoms, layout.stride)
+        self._data, self._level, self._shift = zeros(*samples), zeros(*samples), zeros(*samples)
+        self._mean, self._misfit, self._rebuilt = zeros(*samples), zeros(*samples), zeros(*samples)
+        self._observed = zeros(*(samples if self._masked else (1, 1)), dtype=torch.int8)
+        self._means = zeros(layout.n_groups, *samples)
+        self._grams = zeros(layout.n_chunks, n_atoms, layout.stride, layout.stride)
+        sums = (passes.N_SUMS.value,)
+        self._block_sums = zeros(layout.n_groups * layout.n_tiles, *sums, dtype=torch.float64)
+        self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
+        self._control = zeros(passes.N_CONTROL.value, dtype=torch.float64)
+        shared = 0 if comm is SERIAL else n_atoms * layout.stride**2 + passes.N_SUMS.value
+        self._totals = zeros(shared, dtype=torch.float64)
+        self._report = torch.zeros((N_SLOTS, n_problems, passes.N_REPORT.value), dtype=torch.float64, device=device)
+
+    def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
+        """Start a run of a problem, in one place of the batch."""
+        n_samples, n_features = self.n_samples, self.n_features
+        for tensor in (self._level, self._shift, self._misfit):
+            tensor[place] = 0
+        self._data[place, :n_samples, :n_features] = self._sent(problem.data)
+        for atoms in (self._atoms, self._atoms_before):
+            atoms[place, :, :n_features] = self._sent(dictionary)
+        self._rank_one[place, :, :n_samples] = self._sent(codes).T
+        self._codes[place] = self._rank_one[place]
+        self._scales[place] = (self._codes[place] != 0).to(self.dtype)
+        torch.mul(self._codes[place, :, :, None], self._atoms[place, :, None, :], out=self._sparse[place])
+        self._mixed[place] = self._sparse[place]
+        self._mean[place] = self._codes[place].T @ self._atoms[place]
+        if problem.observed is not None:
+            self._observed[place] = 1  # of the padding too
+            self._observed[place, :n_samples, :n_features] = self._sent(problem.observed.astype(np.int8))
+            self._misfit[place] = torch.where(self._observed[place] != 0, 0, self._mean[place] - self._data[place])
+        self._control[place] = self._sent(_control(problem))
+        self._prepare()
+
+    def _sent(self, array: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def _prepare(self) -> None:
+        """Make the Gram matrices of the state as it is; once per rank, in however many parts the state came."""
+        self._add_grams()
+        self._exchange()
+        self._stale = False
+
+    def set_rho(self, place: int, rho: float) -> None:
+        """Set a problem's ρ for the iterations after the next one."""
+        self._control[place, passes.NEXT_RHO.value] = rho
+
+    def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
+        """Set every problem's ρ for the iterations after the next one, and whether it takes part."""
+        # Both columns, the second and the last, by one copy to the device: a batch of small runs waits for every one.
+        columns = slice(passes.NEXT_RHO.value, None, passes.ACTIVE.value - passes.NEXT_RHO.value)
+        self._control[:, columns] = self._sent(np.stack([rhos, active.astype(np.float64)], axis=1))
+
+    def advance(self, count: int) -> Array:
+        """Carry out ``count`` ≤ N_SLOTS iterations; returns their reports, shape (count, problem, column)."""
+        if self._stale:
+            self._prepare()
+        self._control[:, passes.COUNT.value] = 0
+        for _ in range(count):
+            if self._graph is not None:
+                self._graph.replay()
+            else:
+                self._launch()
+                self._capture()
+        reports: Array = self._report[:count].to("cpu", copy=True).numpy()
+        return reports
+
+    def _capture(self) -> None:
+        """Record an iteration as a graph, once its kernels are compiled; nothing is carried out."""
+        if self.device.type == "cuda" and self._comm is SERIAL:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._launch()
+
+    def _launch(self) -> None:
+        """One iteration."""
+        layout, n_atoms, n_problems = self.layout, self.n_atoms, self.n_problems
+        self._update_atoms()
+        passes.update_blocks[(layout.n_tiles, layout.n_groups, n_problems)](
+            self._sparse, self._mixed, self._rank_one, self._scales, self._codes, self._shift, self._atoms_before,
+            self._atoms, self._control, self._means, self._block_sums, n_atoms, layout.rows,
+            STRIDE=layout.stride, WIDTH=layout.width, PARTS=layout.n_parts, TILE=layout.tile, GROUP=layout.group,
+            num_warps=layout.warps,
+        )  # fmt: skip
+        torch.matmul(self._codes.swapaxes(1, 2), self._atoms, out=self._rebuilt)
+        passes.update_samples[(self._sample_sums.shape[1], n_problems)](
+            self._data, self._observed, self._level, self._shift, self._mean, self._misfit, self._means,
+            self._rebuilt, self._control, self._sample_sums, n_atoms, layout.rows * layout.stride, layout.n_groups,
+            BLOCK=SAMPLE_BLOCK, MASKED=self._masked,
+        )  # fmt: skip
+        self._add_grams()
+        self._exchange()
+        alone = self._comm is SERIAL
+        block_sums, n_sample_sums = (self._block_sums, self._sample_sums.shape[1]) if alone else (self._rank_sums, 0)
+        passes.close_iteration[(n_problems,)](
+            block_sums, block_sums.shape[1], self._sample_sums, n_sample_sums, self._control, self._report,
+            BALL=self._ball, BLOCK=1024, num_warps=8,
+        )  # fmt: skip
+
+    def _exchange(self) -> None:
+        """Sum Gram matrices and sums over the ranks, if there are any: one array, one exchange."""
+        if self._comm is SERIAL:
+            return
+        n_numbers = self._grams[0, 0].numel()
+        passes.sum_for_ranks[(-(-n_numbers // RANK_BLOCK), self.n_problems)](
+            self._grams, self._block_sums, self._block_sums.shape[1], self._sample_sums, self._sample_sums.shape[1],
+            self._totals, n_numbers, self.layout.n_chunks, BLOCK=RANK_BLOCK,
+        )  # fmt: skip
+        total = self._comm.sum(self._totals)
+        self._rank_grams = total[:, :n_numbers].view(self.n_problems, 1, *self._grams.shape[2:])
+        self._rank_sums = total[:, None, n_numbers:]
+
+    def _update_atoms(self) -> None:
+        grams = self._grams if self._comm is SERIAL else self._rank_grams
+        if self.layout.wide:
+            active = self._control[:, passes.ACTIVE.value, None, None] != 0
+            new = wide_eigenvectors(grams[:, 0], self._atoms)
+            self._atoms_before.copy_(torch.where(active, self._atoms, self._atoms_before))
+            self._atoms.copy_(torch.where(active, new, self._atoms))
+            return
+        top_eigenvectors[(self.n_atoms, self.n_problems)](
+            grams, self._atoms_before, self._atoms, self._control, self.n_atoms, grams.shape[1],
+            STEP_TOLERANCE[self.dtype.itemsize],
+            STRIDE=self.layout.stride, PADDED=self.layout.padded, num_warps=self.layout.eigen_warps,
+        )  # fmt: skip
+
+    def _add_grams(self) -> None:
+        layout = self.layout
+        if layout.wide:
+            return wide_grams(self._mixed, self._shift, self._grams)
+        passes.add_grams[(-(-self.n_atoms // 2), layout.n_chunks, self.n_problems)](
+            self._mixed, self._shift, self._control, self._grams, self.n_atoms, layout.rows, layout.chunk,
+            STRIDE=layout.stride, MAIN=layout.main, REST=layout.rest, TILE=GRAM_TILE, num_warps=layout.gram_warps,
+        )  # fmt: skip
+
+    def dictionary(self, place: int) -> Array:
+        """Atoms of a problem, shape (atom, feature)."""
+        atoms: Array = self._atoms[place, :, : self.n_features].cpu().numpy()
+        return atoms
+
+    def codes(self, place: int) -> Array:
+        """Codes u_k·A_k of a problem, shape (sample, atom)."""
+        codes: Array = self._codes[place, :, : self.n_samples].T.contiguous().cpu().numpy()
+        return codes
+
+    def _local(self, place: int) -> dict[str, torch.Tensor]:
+        """What belongs to the samples of a problem, as views whose first axis is theirs."""
+        blocks = {"sparse": self._sparse, "mixed": self._mixed}
+        pairs = {"rank_one": self._rank_one, "scales": self._scales, "codes": self._codes}
+        rows = {"level": self._level, "shift": self._shift, "mean": self._mean, "misfit": self._misfit}
+        views = {name: tensor[place].transpose(0, 1) for name, tensor in (blocks | pairs).items()}
+        views |= {name: tensor[place] for name, tensor in rows.items()}
+        return {name: view[: self.n_samples] for name, view in views.items()}
+
+    def state(self, place: int) -> RunState:
+        """Copies of the arrays that an iteration reads; the Gram matrices follow from them."""
+        shared = {"atoms": self._atoms, "atoms_before": self._atoms_before, "control": self._control}
+        return RunState(
+            {name: view.contiguous().cpu().numpy() for name, view in self._local(place).items()},
+            {name: tensor[place].cpu().numpy() for name, tensor in shared.items()},
+        )
+
+    def restore(self, place: int, state: RunState, start: int) -> None:
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        for name, view in self._local(place).items():
+            given = state.local[name]
+            view[start : start + len(given)] = self._sent(given)
+        self._atoms[place] = self._sent(state.shared["atoms"])
+        self._atoms_before[place] = self._sent(state.shared["atoms_before"])
+        self._control[place] = self._sent(state.shared["control"])
+        self._stale = True
+
+
+def _control(problem: Problem) -> Array:
+    row = np.zeros(passes.N_CONTROL.value)
+    form, rho = problem.formulation, problem.rhos[0]
+    row[passes.RHO.value] = row[passes.NEXT_RHO.value] = rho
+    row[passes.LIMIT.value] = form.betas[2] if form.radius is None else form.radius
+    row[passes.SHARE.value] = form.misfit_share(0.0, rho)
+    row[passes.STRETCH.value] = row[passes.ACTIVE.value] = 1.0
+    return row

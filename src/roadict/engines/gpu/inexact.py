@@ -1,0 +1,178 @@
+"""A batch of problems of the inexact form on a GPU, in PyTorch's operations; see ``passes.inexact_chunk``."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from roadict.engines.gpu import passes
+from roadict.engines.gpu.eigen import top_eigenvectors
+from roadict.engines.gpu.exact import STEP_TOLERANCE
+from roadict.engines.gpu.layout import SMALLEST_PRODUCT, WIDEST, power_of_two
+from roadict.engines.gpu.wide import wide_eigenvectors
+from roadict.formulation import Problem
+from roadict.ranks.comm import SERIAL, Comm
+from roadict.runs.state import RunState
+
+Array = NDArray[np.floating]
+
+LOCAL = ("consensus", "first", "second", "misfit", "codes")
+
+
+class InexactBatch:
+    """State and iterations of ``n_problems`` problems like ``pattern``, each with penalties of its own."""
+
+    def __init__(
+        self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
+    ) -> None:
+        n_samples, n_features = pattern.data.shape
+        self.n_problems, self.n_atoms, self.device, self._comm = n_problems, n_atoms, device, comm
+        self.dtype = torch.from_numpy(pattern.data[:0]).dtype
+        self._stale = False
+        self._constants = torch.zeros((7, n_problems, 1, 1, 1), dtype=self.dtype, device=device)
+        blocks, samples = (n_problems, n_atoms, n_samples, n_features), (n_problems, n_samples, n_features)
+        # C, W1, W2 and H as the Numba engine has them
+        self._consensus, self._first, self._second, self._data, self._misfit = (
+            torch.zeros(shape, dtype=self.dtype, device=device) for shape in (blocks,) * 3 + (samples,) * 2
+        )
+        self._atoms = torch.zeros((n_problems, n_atoms, n_features), dtype=self.dtype, device=device)
+        self._codes = torch.zeros((n_problems, n_samples, n_atoms), dtype=self.dtype, device=device)
+        self._active = torch.zeros((n_problems, passes.N_CONTROL.value), dtype=torch.float64, device=device)
+
+    def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
+        """Start a run of a problem, in one place of the batch."""
+        for tensor in (self._first, self._second, self._misfit):
+            tensor[place] = 0
+        self._data[place], self._atoms[place] = self._sent(problem.data), self._sent(dictionary)
+        self._codes[place] = self._sent(codes)
+        torch.mul(self._codes[place].T[:, :, None], self._atoms[place, :, None, :], out=self._consensus[place])
+        self._active[place, passes.ACTIVE.value] = 1.0
+        self._constants[:, place] = self._sent(_constants(problem, self.n_atoms)).view(-1, 1, 1, 1)
+        self._add_grams()
+
+    def _sent(self, array: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def set_rho(self, place: int, rho: float) -> None:
+        """Refuse: Theorem 1 holds for constant penalties."""
+        raise NotImplementedError("the penalties of the inexact form do not change")
+
+    def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
+        """Set which problems take part."""
+        self._active[:, passes.ACTIVE.value] = self._sent(active.astype(np.float64))
+
+    def advance(self, count: int) -> Array:
+        """Carry out ``count`` iterations; returns their reports, shape (count, problem, column)."""
+        if self._stale:
+            self._add_grams()
+        reports: Array = torch.stack([self._step() for _ in range(count)]).cpu().numpy()
+        return reports
+
+    def _step(self) -> torch.Tensor:
+        """One iteration; returns its report."""
+        r1, r2, r3, w1, w2, common, threshold = self._constants.unbind()
+        keep1, keep2 = (1 - r1).flatten(), (1 - r2).flatten()
+        r3, common = r3[:, 0], common[:, 0]
+        taking_part = self._active[:, passes.ACTIVE.value] != 0
+        self._update_atoms()
+        u = self._atoms[:, :, None, :]
+        lag1, lag2 = (2 * r1 - 1) * self._first, (2 * r2 - 1) * self._second
+        a_hat = self._consensus + lag1
+        norm = torch.linalg.vector_norm(a_hat, dim=-1, keepdim=True)
+        lives = norm > threshold
+        scale = torch.where(lives, (norm - threshold) / torch.where(lives, norm, 1), 0)
+        codes = ((a_hat @ self._atoms[..., None]) * scale)[..., 0].swapaxes(1, 2)
+        a = a_hat.mul_(scale)
+        b = u * ((self._consensus + lag2) @ self._atoms[..., None])
+        new = (a - lag1).mul_(w1).add_((b - lag2).mul_(w2))
+        del lag1, lag2
+        mean = new.sum(dim=1)
+        rise = common * (self._data + (2 * r3 - 1) * self._misfit - mean)
+        misfit = mean + self.n_atoms * rise - self._data + (1 - r3) * self._misfit
+        new += rise[:, None]
+        first = a.sub_(new).addcmul_(self._first, 1 - r1)
+        second = b.sub_(new).addcmul_(self._second, 1 - r2)
+        squares = (
+            (scale * norm).sum(dim=(1, 2, 3), dtype=torch.float64),
+            keep1**2 * _squared(first - self._first) + keep2**2 * _squared(second - self._second),
+            _squared(new - self._consensus),
+            _squared(new),
+            _squared(self._data - codes @ self._atoms),
+            _squared(misfit),
+            _squared(misfit - self._misfit),
+        )
+        before = _squared(self._misfit)
+        for name, tensor in zip(LOCAL, (new, first, second, misfit, codes), strict=True):
+            self._take(name, tensor, taking_part)
+        self._add_grams()
+        return self._report(torch.stack([*squares, before], dim=1), r3.flatten())
+
+    def _take(self, name: str, new: torch.Tensor, taking_part: torch.Tensor) -> None:
+        old = getattr(self, f"_{name}")
+        old.copy_(new if self.n_problems == 1 else torch.where(taking_part.view(-1, *[1] * (old.ndim - 1)), new, old))
+
+    def _report(self, sums: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+        sums = self._comm.sum(sums)
+        report = sums.new_zeros(self.n_problems, passes.N_REPORT.value)
+        report[:, : passes.DRIFT.value + 1] = sums[:, :-1]
+        report[:, passes.OLD_SHARE.value] = report[:, passes.NEW_SHARE.value] = share
+        report[:, passes.OLD_NORM.value] = sums[:, -1].sqrt()
+        return report
+
+    def _add_grams(self) -> None:
+        b_hat = self._consensus + (2 * self._constants[1] - 1) * self._second
+        self._grams = self._comm.sum((b_hat.transpose(2, 3) @ b_hat)[:, None].contiguous())
+        self._stale = False
+
+    def _update_atoms(self) -> None:
+        n_features = self._atoms.shape[2]
+        if n_features > WIDEST:
+            active = self._active[:, passes.ACTIVE.value, None, None] != 0
+            self._atoms = torch.where(active, wide_eigenvectors(self._grams[:, 0], self._atoms), self._atoms)
+            return
+        padded = max(SMALLEST_PRODUCT, power_of_two(n_features))
+        top_eigenvectors[(self.n_atoms, self.n_problems)](
+            self._grams, torch.empty_like(self._atoms), self._atoms, self._active, self.n_atoms, 1,
+            STEP_TOLERANCE[self.dtype.itemsize],
+            STRIDE=n_features, PADDED=padded, num_warps=max(1, padded // 16),
+        )  # fmt: skip
+
+    def dictionary(self, place: int) -> Array:
+        """Atoms of a problem, shape (atom, feature)."""
+        atoms: Array = self._atoms[place].cpu().numpy()
+        return atoms
+
+    def codes(self, place: int) -> Array:
+        """Codes u_k·A_k of a problem, shape (sample, atom)."""
+        codes: Array = self._codes[place].cpu().numpy()
+        return codes
+
+    def _local(self, place: int) -> dict[str, torch.Tensor]:
+        views = {name: getattr(self, f"_{name}")[place] for name in LOCAL}
+        return {name: view.transpose(0, 1) if view.ndim > 2 else view for name, view in views.items()}
+
+    def state(self, place: int) -> RunState:
+        """Copies of the arrays that an iteration reads; the Gram matrices follow from them."""
+        local = {name: view.contiguous().cpu().numpy() for name, view in self._local(place).items()}
+        return RunState(local, {"atoms": self.dictionary(place)})
+
+    def restore(self, place: int, state: RunState, start: int) -> None:
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        for name, view in self._local(place).items():
+            view[start : start + len(state.local[name])] = self._sent(state.local[name])
+        self._atoms[place] = self._sent(state.shared["atoms"])
+        self._stale = True
+
+
+def _constants(problem: Problem, n_atoms: int) -> Array:
+    """Shares of the three slacks, weights of A, B and the data in C, and the threshold."""
+    form, (rho1, rho2, rho3) = problem.formulation, problem.rhos
+    shares = [form.slack_share(i, rho) for i, rho in enumerate(problem.rhos)]
+    weights = [rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), rho3 / (rho1 + rho2 + n_atoms * rho3)]
+    return np.array([*shares, *weights, 1 / rho1])
+
+
+def _squared(tensor: torch.Tensor) -> torch.Tensor:
+    """Squared norm of every problem's part, in float64 over the rows' sums."""
+    return (tensor * tensor).sum(dim=-1).sum(dim=tuple(range(1, tensor.ndim - 1)), dtype=torch.float64)

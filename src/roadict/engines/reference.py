@@ -1,0 +1,137 @@
+"""The literal engine: the paper's iteration, block by block. It is the specification of every other engine."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.formulation import Problem
+from roadict.prox import nearest_rank_one, project_ball, ridge, shrink_groups
+from roadict.ranks.collectives import condensed, norm, total
+from roadict.ranks.comm import SERIAL, Comm
+from roadict.runs.measures import Measures
+from roadict.runs.state import RunState
+
+Array = NDArray[np.floating]
+
+
+class ReferenceEngine:
+    """Scaled ADMM with every block in memory (eqs. ADMM-X1-update to ADMM-Lambda3-Update).
+
+    Blocks have shape (n_components, n_samples, n_features): block k is the transpose of the paper's M×N matrix.
+    ``sparse``, ``rank_one`` and ``consensus`` are the paper's X1, X2, X3, ``slacks`` its Z1, Z2, Z3 and
+    ``multipliers`` its Λ1, Λ2, Λ3 of the inexact form.
+    """
+
+    def __init__(self, problem: Problem, dictionary: Array, codes: Array, comm: Comm = SERIAL) -> None:
+        self._comm = comm
+        self.problem = problem
+        self.rhos = problem.rhos
+        self.consensus: Array = codes.T[:, :, None] * dictionary[:, None, :]
+        self.sparse: Array = self.consensus
+        self.rank_one: Array = self.consensus
+        self.atoms = dictionary
+        self.slacks: list[Array] = [
+            np.zeros_like(self.consensus),
+            np.zeros_like(self.consensus),
+            np.zeros_like(problem.data),
+        ]
+        self.multipliers: list[Array] = [np.zeros_like(slack) for slack in self.slacks]
+        if problem.observed is not None:  # the start fits the unobserved entries, whatever it says there
+            misfit = problem.data - self.consensus.sum(axis=0)
+            self.slacks[2] = np.where(problem.observed, 0, misfit).astype(misfit.dtype)
+
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration, in the paper's order; ``following`` is the next one's ρ, if it differs."""
+        Y, (rho1, rho2, rho3) = self.problem.data, self.rhos
+        (S1, S2, S3), (U1, U2, U3), before = self.slacks, self.multipliers, self.consensus
+        K = len(before)
+
+        A = shrink_groups(before + S1 - U1, 1 / rho1)
+        blocks = before + S2 - U2
+        _, self.atoms = nearest_rank_one(condensed(self._comm, blocks))
+        B = (blocks @ self.atoms[:, :, None]) * self.atoms[:, None, :]
+        T: Array = rho1 * (A - S1 + U1) + rho2 * (B - S2 + U2) + rho3 * (Y - S3 + U3)
+        C = (T - rho3 / (rho1 + rho2 + K * rho3) * T.sum(axis=0)) / (rho1 + rho2)
+
+        beta1, beta2, _ = self.problem.formulation.betas
+        misfits = [A - C + U1, B - C + U2, Y - C.sum(axis=0) + U3]
+        self.slacks = [
+            ridge(misfits[0], beta1 / rho1),
+            ridge(misfits[1], beta2 / rho2),
+            self._data_slack(misfits[2], rho3),
+        ]
+        multipliers = [misfit - slack for misfit, slack in zip(misfits, self.slacks, strict=True)]
+        residuals = [new - old for new, old in zip(multipliers, self.multipliers, strict=True)]
+        self.sparse, self.rank_one, self.consensus, self.multipliers = A, B, C, multipliers
+        measures = self._measure(residuals, before)
+        if following is not None:  # ρU stays: the multipliers are kept divided by ρ
+            self.multipliers = [multiplier * (rho1 / following) for multiplier in self.multipliers]
+            self.rhos = (following, following, following)
+        return measures
+
+    def _data_slack(self, misfit: Array, rho: float) -> Array:
+        """S3 ← prox of g3/ρ3: a ball or a ridge over the observed entries, free elsewhere."""
+        observed, formulation = self.problem.observed, self.problem.formulation
+        seen = misfit if observed is None else np.where(observed, misfit, 0)
+        if formulation.radius is not None:
+            slack = project_ball(seen, formulation.radius, norm(self._comm, seen))
+        else:
+            slack = ridge(seen, formulation.betas[2] / rho)
+        return slack if observed is None else np.where(observed, slack, misfit).astype(misfit.dtype)
+
+    def _measure(self, residuals: list[Array], before: Array) -> Measures:
+        slack, error = self.slacks[2], self.problem.data - self.codes() @ self.atoms
+        if self.problem.observed is not None:
+            slack, error = slack * self.problem.observed, error * self.problem.observed
+        comm, data = self._comm, self.problem.data
+        objective = total(comm, float(np.linalg.norm(self.sparse, axis=2).sum()))
+        return Measures.relative(
+            objective=objective + self.problem.formulation.misfit_cost(norm(comm, slack)),
+            primal=float(np.linalg.norm([norm(comm, residual) for residual in residuals])),
+            dual=norm(comm, self.consensus - before),
+            error=norm(comm, error),
+            consensus=norm(comm, self.consensus),
+            data=norm(comm, data),
+        )
+
+    def lagrangian(self) -> float:
+        """Evaluate the augmented Lagrangian (eq. Augmented-Lagrangian-DifRho); the inexact form's falls."""
+        C, betas = self.consensus, self.problem.formulation.betas
+        gaps = [self.sparse - C, self.rank_one - C, self.problem.data - C.sum(axis=0)]
+        value = float(np.linalg.norm(self.sparse, axis=2).sum())
+        for beta, rho, gap, slack, multiplier in zip(
+            betas, self.rhos, gaps, self.slacks, self.multipliers, strict=True
+        ):
+            value += beta / 2 * float(np.vdot(slack, slack))
+            shifted = gap - slack + multiplier
+            value += rho / 2 * (float(np.vdot(shifted, shifted)) - float(np.vdot(multiplier, multiplier)))
+        return value
+
+    def dictionary(self) -> Array:
+        """Atoms of the rank-one blocks, shape (n_components, n_features)."""
+        return self.atoms
+
+    def codes(self) -> Array:
+        """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
+        codes: Array = np.einsum("knm,km->nk", self.sparse, self.atoms)
+        return codes
+
+    def state(self) -> RunState:
+        """Views of all blocks, with the samples first."""
+        blocks = {"sparse": self.sparse, "rank_one": self.rank_one, "consensus": self.consensus}
+        for i in (0, 1):
+            blocks |= {f"slack{i}": self.slacks[i], f"multiplier{i}": self.multipliers[i]}
+        local = {name: block.swapaxes(0, 1) for name, block in blocks.items()}
+        local |= {"slack2": self.slacks[2], "multiplier2": self.multipliers[2]}
+        return RunState(local, {"atoms": self.atoms, "numbers": np.array(self.rhos)})
+
+    def restore(self, state: RunState, start: int = 0) -> None:
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        self.sparse, self.rank_one, self.consensus = self.sparse.copy(), self.rank_one.copy(), self.consensus.copy()
+        for name, array in self.state().local.items():
+            array[start : start + len(state.local[name])] = state.local[name]
+        self.atoms = np.array(state.shared["atoms"])
+        first, second, third = (float(number) for number in state.shared["numbers"])
+        self.rhos = (first, second, third)
+
+    def close(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,67 @@
+"""What a fit leaves on an estimator, as plain arrays and back."""
+
+import math
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.runs.history import COLUMNS, History
+from roadict.runs.loop import StopReason
+from roadict.tensors import plain
+
+Arrays = dict[str, NDArray[Any]]
+
+MATRICES = ("components_", "codes_", "atom_usage_")
+NUMBERS = {
+    "ROAD": ("objective_", "error_", "transform_alpha_", "epsilon_"),
+    "AlternatingDictionaryLearning": ("objective_", "error_", "alpha_"),
+}
+"""By the name of the estimator."""
+OPTIONAL = ("epsilon_", "alpha_")
+WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
+
+
+def kind_of(model: Any) -> str:
+    """Name of the estimator, also of a class derived from one."""
+    return next(base.__name__ for base in type(model).__mro__ if base.__name__ in NUMBERS)
+
+
+def pack(model: Any) -> Arrays:
+    """Collect the attributes of a fitted model; those that are None are left out."""
+    names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, "stop_reason_", "rho_")
+    arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
+    return arrays | {f"history_{name}": model.history_[name] for name in COLUMNS}
+
+
+def unpack(model: Any, arrays: Arrays) -> None:
+    """Set the attributes again; raises KeyError, TypeError or ValueError where they do not fit together."""
+    for name in MATRICES:
+        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} must hold finite numbers")
+        setattr(model, name, arrays[name])
+    n_components, n_features = model.components_.shape
+    if model.codes_.ndim != 2 or model.codes_.shape[1] != n_components or model.atom_usage_.shape != (n_components,):
+        raise ValueError("codes_ or atom_usage_ do not fit components_")
+    kind = kind_of(model)
+    for name in NUMBERS[kind]:
+        setattr(model, name, float(arrays[name]) if name in arrays else None)
+        if name not in (*OPTIONAL, *arrays) or not math.isfinite(getattr(model, name) or 0.0):
+            raise ValueError(f"{name} must be a finite number")
+    for name in WHOLE_NUMBERS:
+        setattr(model, name, int(arrays[name]))
+    if model.n_features_in_ != n_features:
+        raise ValueError("n_features_in_ does not fit components_")
+    model.stop_reason_ = str(arrays["stop_reason_"])
+    if model.stop_reason_ not in get_args(StopReason):
+        raise ValueError(f"stop_reason_ must be one of {', '.join(get_args(StopReason))}")
+    if kind == "ROAD":
+        model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
+    columns = {name: arrays[f"history_{name}"] for name in COLUMNS}
+    if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
+        raise ValueError("history_ does not fit n_iter_")
+    model.history_ = History(columns)
+    if "feature_names_in_" in arrays:
+        model.feature_names_in_ = arrays["feature_names_in_"].astype(object)

@@ -1,0 +1,1 @@
+"""The exact finish: from a run that has nearly settled to atoms and codes that reproduce the data to rounding."""

@@ -1,0 +1,91 @@
+"""Files that are written whole or not at all."""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a binary file that replaces `path` only when the block ends well.
+
+    The bytes go to a temporary file in the same folder, are flushed to disk, and take the name `path` in
+    one step. If anything fails, the temporary file is removed and an existing `path` stays as it was.
+    New files get the usual permissions (0666 less the umask), an existing file keeps its own, and a
+    symbolic link stays a link. Devices and pipes, which cannot be replaced, are written directly.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file to write, taken literally: no suffix is added.
+
+    Yields
+    ------
+    BinaryIO
+        Open for writing. Leave it open.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "note.bin"
+    >>> with atomic_write(target) as file:
+    ...     _ = file.write(b"whole")
+    >>> target.read_bytes()
+    b'whole'
+    """
+    target = Path(os.path.realpath(path))
+    mode = _existing_mode(target)
+    if mode is not None and not stat.S_ISREG(mode):
+        with target.open("wb") as file:
+            yield file
+        return
+    # A short name of its own, as a long target name plus a suffix may exceed the file system's limit.
+    temporary = target.parent / f".roadict-{secrets.token_hex(8)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, target)
+        _sync_folder(target.parent)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno and error.filename in (None, os.fspath(temporary)):
+            error.filename = os.fspath(path)  # a full disk is told with the name that the user knows
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name last through a power cut, where the system can be asked to."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _existing_mode(target: Path) -> int | None:
+    """Mode of the file to be replaced, None if there is none; refuse folders and protected files."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(21, "Is a directory", str(target))
+    if not os.access(target, os.W_OK):
+        raise PermissionError(13, "Permission denied", str(target))
+    return mode

@@ -1,0 +1,352 @@
+"""Matrices from files: ``.npy``, ``.npz`` and text tables, with errors that say where and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import math
+import os
+import zipfile
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.files.models import DAMAGE_ERRORS
+
+__all__ = ["TableError", "files_of", "read_matrix", "read_rows"]
+
+PARTS = "part-*.npy"
+"""Files of a folder that holds rows."""
+
+Matrix = NDArray[np.float32] | NDArray[np.float64]
+_TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
+_SUFFIXES = (".npy", ".npz", *_TEXT_SUFFIXES)
+_SHOWN_TEXT = 24
+_SHOWN_KEYS = 12
+
+
+class TableError(ValueError):
+    """A file does not hold the matrix of numbers that was asked for."""
+
+
+class _Layout(NamedTuple):
+    """How a text table is written: its separator (None: blanks) and the lines before its first row."""
+
+    separator: str | None
+    skipped_lines: int
+
+
+def read_matrix(path: str | os.PathLike[str], key: str | None = None) -> Matrix:
+    r"""Read a matrix with one sample per row.
+
+    Text tables may be separated by commas, semicolons, tabs or blanks, which is found from the first row
+    of numbers. One header line is skipped if all its cells are text. Empty cells become NaN, blank lines
+    are skipped, and cells may stand in double quotes. Row numbers in errors count the lines of the file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.npy``, ``.npz``, ``.csv``, ``.tsv`` or ``.txt`` file.
+    key : str, optional
+        The array to take from an ``.npz`` file that holds several.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        float32 for float32 and float16 files, else float64. NaN and infinities are kept.
+
+    Raises
+    ------
+    TableError
+        If the contents are not a non-empty matrix of real numbers.
+    OSError
+        If the file cannot be opened, for example FileNotFoundError.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "signals.csv"
+    >>> _ = path.write_text("left;right\n1;2.5\n3;\n")
+    >>> read_matrix(path)
+    array([[1. , 2.5],
+           [3. , nan]])
+    """
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix not in _SUFFIXES:
+        found = f"the extension {suffix!r}" if suffix else "no extension"
+        _refuse(file, f"has {found}", f"convert or rename it to one of {', '.join(_SUFFIXES)}")
+    if key is not None and suffix != ".npz":
+        _refuse(file, f"has no arrays to choose from by key={key!r}", "leave the key out, it is for .npz files")
+    if suffix in _TEXT_SUFFIXES:
+        return _read_text(file)
+    values = _read_npy(file) if suffix == ".npy" else _read_npz(file, key)
+    return _as_matrix(file, values)
+
+
+def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
+    """Read one rank's share of the rows, of which there may be none; shares follow each other as the ranks do.
+
+    Parameters
+    ----------
+    path : Path
+        A file of ``read_matrix``; of a ``.npy`` file only the share is read, of other kinds the whole. Or a folder with
+        files ``part-*.npy``, or a pattern such as ``day-*.npy``: each rank then has whole files, in the order of their
+        names.
+    key : str or None
+        As for ``read_matrix``.
+    rank, size : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    if _has_parts(path):
+        if key is not None:
+            _refuse(path, f"has no arrays to choose from by key={key!r}", "leave the key out, it is for .npz files")
+        return _read_parts(path, rank, size)
+    if size == 1 or path.suffix.lower() != ".npy" or key is not None:
+        rows = read_matrix(path, key)
+        return rows[len(rows) * rank // size : len(rows) * (rank + 1) // size]
+    values = _mapped(path)
+    return _as_floats(values[len(values) * rank // size : len(values) * (rank + 1) // size])
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files that ``read_rows`` reads: the path itself or its parts, in the order of their names."""
+    if not _has_parts(path):
+        return (path,)
+    folder, pattern = (path, PARTS) if path.is_dir() else (path.parent, path.name)
+    return tuple(sorted(folder.glob(pattern)))
+
+
+def _has_parts(path: Path) -> bool:
+    return path.is_dir() or (glob.has_magic(path.name) and not path.exists())
+
+
+def _read_parts(path: Path, rank: int, size: int) -> Matrix:
+    files = files_of(path)
+    if not files:
+        pattern = PARTS if path.is_dir() else path.name
+        _refuse(path, f"names no files {pattern}", "write the rows to part-0.npy, part-1.npy, ... in a folder")
+    mapped = [_mapped(file) for file in files]  # all of them, by every rank: all ranks see what does not fit
+    for file, values in zip(files, mapped, strict=True):
+        if (values.shape[1], values.dtype) != (mapped[0].shape[1], mapped[0].dtype):
+            kind, first = (f"{each.shape[1]} columns of {each.dtype}" for each in (values, mapped[0]))
+            _refuse(file, f"has {kind}, but {files[0]} has {first}", "all parts must be alike")
+    own = mapped[len(files) * rank // size : len(files) * (rank + 1) // size]
+    return _as_floats(np.concatenate([mapped[0][:0], *own]))
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    """Open a matrix in a ``.npy`` file without reading its rows."""
+    with file.open("rb") as stream:
+        if stream.read(6) != b"\x93NUMPY":
+            _refuse(file, "is no NumPy array file", "write it with numpy.save, or give it its true extension")
+    with _damage_refused(file):
+        values: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+    _check_matrix(file, values)
+    return values
+
+
+def _refuse(file: Path, what: str, remedy: str) -> NoReturn:
+    raise TableError(f"{file} {what}; {remedy}")
+
+
+def _as_matrix(file: Path, values: NDArray[Any]) -> Matrix:
+    """Check shape and dtype, and convert to float32 or float64."""
+    _check_matrix(file, values)
+    return _as_floats(values)
+
+
+def _check_matrix(file: Path, values: NDArray[Any]) -> None:
+    if values.dtype.kind not in "biuf":
+        kinds = {"c": "complex numbers", "U": "text", "S": "text", "O": "pickled objects", "M": "dates"}
+        what = kinds.get(values.dtype.kind, "records")
+        _refuse(file, f"holds {what} (dtype {values.dtype})", "save an array of real numbers")
+    if values.ndim != 2:
+        remedy = "reshape it to (n_samples, n_features)"
+        _refuse(file, f"holds an array of shape {values.shape}, which is not a matrix", remedy)
+    if values.size == 0:
+        _refuse(file, f"holds an empty matrix of shape {values.shape}", "save at least one row and one column")
+
+
+def _as_floats(values: NDArray[Any]) -> Matrix:
+    single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+    if single:
+        return np.ascontiguousarray(values, dtype=np.float32)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+@contextlib.contextmanager
+def _damage_refused(file: Path) -> Iterator[None]:
+    """Turn what NumPy and zipfile raise on bad contents into one TableError."""
+    try:
+        yield
+    except TableError:
+        raise
+    except DAMAGE_ERRORS as error:
+        if "allow_pickle" in str(error) or "Python objects" in str(error):
+            _refuse(file, "holds pickled objects, which roadict never opens", "save an array of real numbers")
+        raise TableError(f"{file} is damaged or cut short; save or copy it again") from error
+
+
+def _read_npy(file: Path) -> NDArray[Any]:
+    with file.open("rb") as stream:
+        if stream.read(6) != b"\x93NUMPY":
+            _refuse(file, "is no NumPy array file", "write it with numpy.save, or give it its true extension")
+        stream.seek(0)
+        with _damage_refused(file):
+            return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _read_npz(file: Path, key: str | None) -> NDArray[Any]:
+    with file.open("rb") as stream:
+        if stream.read(2) != b"PK":
+            _refuse(file, "is no .npz archive", "write it with numpy.savez, or give it its true extension")
+        stream.seek(0)
+        with _damage_refused(file), zipfile.ZipFile(stream) as archive:
+            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            with archive.open(members[_choose_key(file, list(members), key)]) as member:
+                values = np.lib.format.read_array(member, allow_pickle=False)
+                # The checksum is verified when the end is reached, which a short header may not do.
+                if member.read(1):
+                    raise ValueError("bytes after the array")
+                return values
+
+
+def _choose_key(file: Path, keys: list[str], key: str | None) -> str:
+    """Name the array to read: the one named, or the only one."""
+    listed = ", ".join(keys[:_SHOWN_KEYS]) + (", ..." if len(keys) > _SHOWN_KEYS else "")
+    if not keys:
+        _refuse(file, "holds no arrays", "save one with numpy.savez")
+    if key is None:
+        if len(keys) > 1:
+            _refuse(file, f"holds {len(keys)} arrays ({listed})", "name one of them as the key")
+        return keys[0]
+    if key not in keys:
+        _refuse(file, f"has no array {key!r}", f"choose one of: {listed}")
+    return key
+
+
+def _read_text(file: Path) -> NDArray[np.float64]:
+    with file.open("rb") as stream:
+        start = stream.read(1 << 16)
+    if b"\0" in start:
+        _refuse(file, "is not text but binary data", "give it its true extension or export it as CSV in UTF-8")
+    try:
+        layout = _find_layout(file)
+        try:
+            return _read_plain(file, layout)
+        except ValueError:
+            # Empty or quoted cells, or something to complain about: the slow pass tells which.
+            return _read_cells(file, layout)
+    except UnicodeDecodeError as error:
+        raise TableError(f"{file} is not text in UTF-8; export it as CSV in UTF-8") from error
+
+
+def _open_text(file: Path) -> TextIO:
+    """Open without the byte-order mark that spreadsheets put first."""
+    return file.open(encoding="utf-8-sig")
+
+
+def _is_blank(line: str) -> bool:
+    # Not strip(): a line of tabs alone is a row of empty cells.
+    return not line.strip(" \r\n")
+
+
+def _find_layout(file: Path) -> _Layout:
+    """Find the separator, and whether the first line is a header."""
+    with _open_text(file) as stream:
+        numbered = ((number, line) for number, line in enumerate(stream) if not _is_blank(line))
+        lines = list(islice(numbered, 2))
+    if not lines:
+        _refuse(file, "is empty", "put one sample on each line")
+    # A header may hold commas or blanks of its own; the row after it tells the separator.
+    number, line = lines[-1]
+    separator = _separator(line)
+    header = [_number(cell) is None or not cell.strip() for cell in _cells(lines[0][1], separator)]
+    if all(header) and any(_number(cell) is None for cell in _cells(lines[0][1], separator)):
+        if len(lines) == 1:
+            _refuse(file, f"holds no numbers, only {_short(line.strip())}", "put one sample on each line")
+        return _Layout(separator, number)
+    number, line = lines[0]
+    return _Layout(_separator(line), number)
+
+
+def _separator(line: str) -> str | None:
+    """Semicolons before commas, because of decimal commas; blanks last, as they may follow the others."""
+    return next((mark for mark in (";", "\t", ",") if mark in line), None)
+
+
+def _cells(line: str, separator: str | None) -> list[str]:
+    return line.rstrip("\r\n").split(separator)
+
+
+def _number(cell: str) -> float | None:
+    """Return the value of a cell, NaN for an empty one, None for text."""
+    try:
+        # float() would take 1_000 and other scripts' digits too.
+        return float(cell) if cell.isascii() and "_" not in cell else None
+    except ValueError:
+        text = cell.strip()
+        if len(text) > 1 and text[0] == text[-1] == '"':
+            return _number(text[1:-1])
+        return None if text else math.nan
+
+
+def _read_plain(file: Path, layout: _Layout) -> NDArray[np.float64]:
+    """Read tables of numbers alone, the fast way."""
+    with _open_text(file) as stream:
+        return np.loadtxt(
+            stream,
+            dtype=np.float64,
+            comments=None,
+            delimiter=layout.separator,
+            skiprows=layout.skipped_lines,
+            ndmin=2,
+        )
+
+
+def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
+    """Read cell by cell: understands empty and quoted ones, and knows the place of errors."""
+    values = array("d")
+    width = 0
+    with _open_text(file) as stream:
+        for number, line in enumerate(stream, start=1):
+            if number <= layout.skipped_lines or _is_blank(line):
+                continue
+            cells = _cells(line, layout.separator)
+            values.extend(_row(file, number, cells))
+            width = width or len(cells)
+            if len(cells) != width:
+                what = f"has {len(cells)} cells in row {number} and {width} in its first row"
+                _refuse(file, what, "give every row the same number of cells")
+    return np.array(values, dtype=np.float64).reshape(-1, width)
+
+
+def _row(file: Path, number: int, cells: list[str]) -> list[float]:
+    """Return the values of one row, or complain about its first cell of text."""
+    row: list[float] = []
+    for column, cell in enumerate(cells, start=1):
+        value = _number(cell)
+        if value is None:
+            _refuse_text(file, number, column, cell)
+        row.append(value)
+    return row
+
+
+def _refuse_text(file: Path, row: int, column: int, cell: str) -> NoReturn:
+    text = cell.strip()
+    decimal_comma = text.count(",") == 1 and _number(text.replace(",", ".")) is not None
+    remedy = "write decimals with a point" if decimal_comma else "replace or remove it, or leave the cell empty"
+    _refuse(file, f"has {_short(text)} in row {row}, column {column}, which is no number", remedy)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 3] + "...")

@@ -1,0 +1,132 @@
+"""What ROAD minimises: every variant of the paper as data.
+
+With blocks A_k (sparse), B_k (rank one), C_k (consensus) and slacks S1, S2, S3::
+
+    min  Σ_k ‖A_k‖_{2,1} + Σ_k 1[rank B_k ≤ 1] + g1(S1) + g2(S2) + g3(S3)
+    s.t. A_k = C_k + S1_k,   B_k = C_k + S2_k,   Y = Σ_k C_k + S3
+
+g1 and g2 are ridges ``(β/2)‖S‖²`` (an infinite β: the slack is zero). g3 is a ridge or the ball ``‖S3‖_F ≤ ε``,
+and it is nothing at all where an entry of Y was not observed.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Triple = tuple[float, float, float]
+
+THEOREM_MARGIN = 2.0
+"""Theorem 1 asks for ρ_i > β_i + 2; ρ_i > β_i suffices (docs/paper-to-code.md)."""
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """The penalties on the slacks.
+
+    Parameters
+    ----------
+    betas : (float, float, float)
+        Ridge weights of S1, S2, S3; infinite: the slack is zero.
+    radius : float or None
+        Bound on ‖S3‖_F, which then replaces the third ridge.
+    """
+
+    betas: Triple
+    radius: float | None = None
+
+    @property
+    def exact_consensus(self) -> bool:
+        """Whether S1 = S2 = 0: every variant but the inexact one."""
+        return math.isinf(self.betas[0]) and math.isinf(self.betas[1])
+
+    def slack_share(self, index: int, rho: float) -> float:
+        """Share of ``residual + U_i`` that the ridge step leaves in slack i (0, 1 or 2)."""
+        return rho / (self.betas[index] + rho)
+
+    def misfit_share(self, misfit: float, rho: float) -> float:
+        """Share of the data misfit that S3 may keep, given the Frobenius norm of ``Y - ΣC + U3``."""
+        if self.radius is None:
+            return self.slack_share(2, rho)
+        return 1.0 if misfit <= self.radius else self.radius / misfit
+
+    def misfit_cost(self, slack_norm: float) -> float:
+        """Squared misfit of the Lasso form, given the Frobenius norm of S3; the other forms' objective has none."""
+        weighed = self.exact_consensus and self.radius is None
+        return self.betas[2] / 2 * slack_norm**2 if weighed else 0.0
+
+
+def constrained(radius: float) -> Formulation:
+    """eADMM: ``‖Y - ΣC‖_F ≤ radius``; 0 is the noise-free form (eqs. ADMM-exact-EasyForm, ADMM-noisy-form)."""
+    return Formulation((math.inf, math.inf, math.inf), radius)
+
+
+def lasso(beta: float) -> Formulation:
+    """Lasso form: ``(β/2)‖Y - ΣC‖²`` (eq. ROAD-Lasso-formulation)."""
+    return Formulation((math.inf, math.inf, beta))
+
+
+def inexact(betas: Triple) -> Formulation:
+    """iADMM: a ridge on every slack (eq. ADMM-inexact-EasyForm)."""
+    return Formulation(betas)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem for an engine.
+
+    Parameters
+    ----------
+    data : array of shape (n_samples, n_features)
+        Finite; unobserved entries hold zero.
+    observed : bool array of shape (n_samples, n_features), or None
+        None: every entry was observed.
+    formulation : Formulation
+    rhos : (float, float, float)
+        Penalties ρ1, ρ2, ρ3 of the augmented Lagrangian; all equal unless the formulation is inexact.
+    """
+
+    data: NDArray[np.floating]
+    observed: NDArray[np.bool_] | None
+    formulation: Formulation
+    rhos: Triple
+
+    def __post_init__(self) -> None:
+        """Refuse what the fused recurrence cannot do."""
+        if self.formulation.exact_consensus and len(set(self.rhos)) > 1:
+            raise ValueError(f"rhos={self.rhos} must be equal unless the formulation is inexact")
+
+
+def check_penalties(betas: Triple, rhos: Triple) -> str | None:
+    """Check the convergence condition of the inexact form (thm. convergence-ROAD).
+
+    Returns
+    -------
+    str or None
+        A warning where β_i < ρ_i ≤ β_i + 2: outside the paper's bound, inside the one that suffices.
+
+    Raises
+    ------
+    ValueError
+        Where ρ_i ≤ β_i.
+
+    Examples
+    --------
+    >>> check_penalties((200.0, 300.0, 250.0), (210.0, 310.0, 260.0))
+    >>> check_penalties((200.0, 300.0, 250.0), (201.0, 310.0, 260.0))
+    'rho1=201 exceeds beta1=200, which suffices, but not beta1 + 2 as the proof of convergence asks'
+    """
+    for i, (beta, rho) in enumerate(zip(betas, rhos, strict=True), start=1):
+        if not rho > beta:
+            raise ValueError(
+                f"rho{i}={rho:g} must exceed beta{i}={beta:g} for the inexact form to converge; "
+                'pass rho="auto" or a larger number'
+            )
+    for i, (beta, rho) in enumerate(zip(betas, rhos, strict=True), start=1):
+        if rho <= beta + THEOREM_MARGIN:
+            return (
+                f"rho{i}={rho:g} exceeds beta{i}={beta:g}, which suffices, "
+                f"but not beta{i} + {THEOREM_MARGIN:g} as the proof of convergence asks"
+            )
+    return None

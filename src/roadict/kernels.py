@@ -1,0 +1,102 @@
+"""Threads for kernels that release the GIL, and the one way to compile such kernels."""
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile with Numba: no GIL, sums may be reordered at compile time, NaN and infinity keep their meaning.
+
+    The machine code is kept on disk where Numba finds a writable place for it. So that sums repeat to the last bit,
+    a loop that sums must not write to arrays: such loops check at run time whether arrays lie apart, conservatively.
+    """
+    import numba
+
+    def compile_(cache: bool) -> Function:
+        compiled: Function = numba.njit(
+            nogil=True,
+            error_model="numpy",
+            fastmath={"reassoc", "contract", "nsz", "arcp"},
+            # A callee that stays a function has two compiled copies, its own and one in its caller's library; which
+            # one runs depends on what was compiled before, and their sums may differ in the last bit.
+            forceinline=True,
+            cache=cache,
+        )(function)
+        return compiled
+
+    try:
+        return compile_(cache=True)
+    except RuntimeError:  # no writable place for the cache
+        return compile_(cache=False)
+
+
+class Workers:
+    """A few threads, the caller's among them.
+
+    Numba's own thread layers abort the process when two threads, or a forked child, use them; plain threads do
+    not, and kernels that release the GIL need no more.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_threads = joblib.cpu_count() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads - 1, "roadict") if self.n_threads > 1 else None
+
+    def run(self, task: Callable[[int], Any], count: int, advance: Callable[[int], Any] | None = None) -> None:
+        """Call ``task(i)`` for every i below ``count``, in no particular order.
+
+        ``advance`` is told how many are done, always in the caller's thread: it may belong to a user.
+        """
+        turns, finished = itertools.count(), itertools.count(1)
+
+        def work(tell: Callable[[int], Any] | None) -> None:
+            while (i := next(turns)) < count:
+                task(i)
+                done = next(finished)
+                if tell is not None:
+                    tell(done)
+
+        helpers: list[Future[None]] = []
+        if self._pool is not None:
+            helpers = [self._pool.submit(work, None) for _ in range(min(self.n_threads, count) - 1)]
+        try:
+            work(advance)
+        finally:
+            for helper in helpers:
+                helper.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+@kernel
+def solve_positive(matrix, target):  # type: ignore[no-untyped-def]
+    """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
+    size = len(target)
+    for i in range(size):
+        pivot = matrix[i, i]
+        for j in range(i):
+            value = matrix[i, j]
+            for k in range(j):
+                value -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = value / matrix[j, j] if matrix[j, j] > 0 else 0.0
+            pivot -= matrix[i, j] * matrix[i, j]
+        matrix[i, i] = np.sqrt(pivot) if pivot > 1e-12 * matrix[i, i] else 0.0
+    for i in range(size):
+        value = target[i]
+        for j in range(i):
+            value -= matrix[i, j] * target[j]
+        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
+    for i in range(size - 1, -1, -1):
+        value = target[i]
+        for j in range(i + 1, size):
+            value -= matrix[j, i] * target[j]
+        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0

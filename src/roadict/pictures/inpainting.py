@@ -1,0 +1,201 @@
+"""Inpainting with a dictionary learned from what the picture still shows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import distance_transform_edt, gaussian_filter
+
+from roadict.pictures import ranges
+from roadict.pictures.ranges import Plane
+from roadict.pictures.restoration import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
+from roadict.progress.terminal import Progress
+from roadict.runs.loop import Callback
+from roadict.seeds import RandomStateLike, streams
+
+PATCH = 8
+LEVEL = 0.01
+"""Rms error left to the codes of the observed pixels; white is 1."""
+AT_MOST = 10
+"""Atoms for a patch by its observed pixels alone: more would fit those and say little of the others."""
+AT_MOST_FILLED = 16
+"""Atoms for a patch of the filled picture: OMP slows down with the cube of their number."""
+SWEEPS = 10
+"""Refinements of the atoms after ROAD, by the observed pixels."""
+SWEEPS_FILLED = 2
+"""Refinements in every round on the filled picture."""
+POOL = 8000
+"""Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
+LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
+"""Errors left in the rounds on the filled picture; falling, so that what was filled badly is given up first."""
+_SEEN_TO_LEARN = 0.25
+"""Share of a patch that must be observed for it to be learned from."""
+_FLAT = 0.02
+"""Rms contrast that a patch must exceed to be learned from; white is 1."""
+_KEY = 14
+
+
+def inpaint(
+    picture: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    n_components: int = 256,
+    max_iter: int = 120,
+    random_state: RandomStateLike = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    callback: Callback | None = None,
+) -> NDArray[Any]:
+    """Fill in missing pixels.
+
+    ROAD learns atoms from the observed pixels of some patches, and patches are coded by their observed pixels. The
+    filled picture is then coded and averaged in a few more rounds. Observed pixels stay as they are.
+
+    Parameters
+    ----------
+    picture : array of shape (height, width) or (height, width, channels)
+        uint8, uint16, float32 or float64, with sides of at least 8 pixels. Missing pixels may hold anything.
+    mask : array of shape (height, width), default=None
+        Not zero where a pixel is missing. None: pixels that are wholly transparent are missing.
+    n_components : int, default=256
+        Number of atoms; less where the picture has fewer than four patches for each.
+    max_iter : int, default=120
+        Iterations of ROAD.
+    random_state : int, Generator, RandomState, SeedSequence or None, default=None
+    n_jobs : int, default=None
+        Threads. None: all cores.
+    progress : callable, default=None
+        Called with steps done, steps in all, and a text.
+    callback : callable, default=None
+        As for ``ROAD``, while the dictionary is learned.
+
+    Returns
+    -------
+    array of the shape and dtype of the picture
+        Filled pixels are opaque.
+
+    Examples
+    --------
+    >>> whole = np.add.outer(np.arange(24), np.arange(24)).astype(np.uint8) * 5
+    >>> missing = np.random.default_rng(0).random(whole.shape) < 0.3
+    >>> filled = inpaint(np.where(missing, 0, whole).astype(np.uint8), missing, n_components=16, random_state=0)
+    >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
+    True
+    """
+    array = ranges.checked("picture", _hidden_as_zero(picture, mask), PATCH)
+    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
+    missing = missing_pixels(array, mask)
+    unit = ranges.white(array)
+    parts = ranges.split(array, unit)
+    planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
+    colour = ranges.from_planes(_filled(planes, missing, effort), parts.colour)
+    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    if parts.alpha is not None:
+        # Alpha of 0 to 1 may come with colours of 0 to 255.
+        result[..., -1] = 1 if array.dtype.kind == "f" and array[..., -1].max() <= 1 else unit
+    result[~missing] = array[~missing]
+    return result
+
+
+def _hidden_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
+    """Missing pixels of floats may be NaN or a mark far off, which must not tell what white is."""
+    array = np.asarray(picture)
+    transparent = array.ndim == 3 and array.shape[2] in (2, 4)
+    if array.dtype.kind != "f" or (np.shape(mask) != array.shape[:2] if mask is not None else not transparent):
+        return array
+    hidden = array[..., -1] == 0 if mask is None else np.asarray(mask) != 0
+    return np.where(hidden.reshape(*hidden.shape, *(1,) * (array.ndim - 2)), 0, array).astype(array.dtype)
+
+
+def missing_pixels(picture: NDArray[Any], mask: ArrayLike | None) -> Mask:
+    """Where pixels are missing: by the mask, or else by transparency."""
+    shape = picture.shape[:2]
+    if mask is not None:
+        given = np.asarray(mask)
+        if given.shape != shape:
+            raise ValueError(f"mask has shape {given.shape} and the picture {shape} (height, width); they must agree")
+        if given.dtype.kind not in "buif":
+            raise ValueError(f"mask has dtype {given.dtype}; it must hold numbers or bools")
+        missing: Mask = given != 0
+    elif picture.ndim == 3 and picture.shape[2] in (2, 4):
+        missing = picture[..., -1] == 0
+    else:
+        raise ValueError("there is no mask, and the picture has no alpha channel that could be one; pass a mask")
+    if missing.all():
+        raise ValueError("all pixels are missing by the mask; there is nothing to learn from")
+    if not missing.any():
+        raise ValueError(
+            "no pixel is missing by the mask; mark what is to be filled by nonzero (or transparent) pixels"
+        )
+    return missing
+
+
+def rough_filling(plane: Plane, missing: Mask) -> Plane:
+    """Fill missing pixels by a mean of what is near, or by the nearest pixel where nothing is."""
+    weight = (~missing).astype(np.float32)
+    near = gaussian_filter(weight, 1.5)
+    mean = gaussian_filter(np.where(missing, 0, plane).astype(np.float32), 1.5) / np.maximum(near, 1e-30)
+    _, nearest = distance_transform_edt(missing, return_indices=True)
+    return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
+
+
+def _filled(planes: list[Plane], missing: Mask, effort: Effort) -> list[Plane]:
+    """Fill by the observed pixels, then in rounds on the whole picture.
+
+    Parameters
+    ----------
+    planes : list of arrays of shape (height, width)
+        Roughly filled; where there is nothing to learn from they stay so.
+    missing : bool array of shape (height, width)
+    effort : Effort
+    """
+    (rng,) = streams(effort.seed, _KEY, 1)
+    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng))
+    if len(pool.values) < 2:
+        return planes
+    atoms = learned_atoms(pool, effort, level=LEVEL, code_level=LEVEL, at_most=AT_MOST, sweeps=SWEEPS)
+    planes = _coded(planes, ~missing, missing, atoms, LEVEL, AT_MOST, 0, effort)
+    for turn, level in enumerate(LEVELS, 1):
+        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng))
+        if len(pool.values):
+            for _ in range(SWEEPS_FILLED):
+                atoms = refined(atoms, pool, level, AT_MOST_FILLED, effort.n_jobs)
+        planes = _coded(planes, None, missing, atoms, level, AT_MOST_FILLED, turn, effort)
+    return planes
+
+
+def _coded(
+    planes: list[Plane],
+    observed: Mask | None,
+    missing: Mask,
+    atoms: Plane,
+    level: float,
+    at_most: int,
+    turn: int,
+    effort: Effort,
+) -> list[Plane]:
+    """Replace the missing pixels by what codes make of them; ``turn`` counts the calls, for the progress."""
+    steps = (len(LEVELS) + 1) * len(planes)
+    found = []
+    for index, plane in enumerate(planes):
+        coded = code_plane(
+            plane,
+            observed,
+            atoms,
+            PATCH,
+            level=level,
+            at_most=at_most,
+            n_jobs=effort.n_jobs,
+            advance=effort.coding(turn * len(planes) + index, steps),
+            wanted=missing,
+        )
+        found.append(np.where(missing, coded, plane))
+    return found
+
+
+def _learnable(patches: Patches) -> Patches:
+    """Patches with enough to see in them."""
+    enough = patches.energy() > _FLAT**2
+    if patches.observed is not None:
+        enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
+    return patches.chosen(np.flatnonzero(enough)[:POOL])

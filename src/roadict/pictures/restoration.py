@@ -1,0 +1,274 @@
+"""A dictionary learned from the damaged picture itself, refined on more of its patches, and patches coded in it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from roadict import checks
+from roadict.coders.registry import encode
+from roadict.linalg import solve_ridge
+from roadict.pictures.dictionaries import learn_dictionary
+from roadict.pictures.patches import PatchMean, bands, extract, starts
+from roadict.pictures.ranges import Plane
+from roadict.progress.terminal import Progress, silent
+from roadict.runs.loop import Callback
+from roadict.seeds import RandomStateLike, seed_sequence
+
+Mask = NDArray[np.bool_]
+BAND = 1 << 14
+"""Patches coded at a time."""
+LEARNED = 2000
+"""Patches that ROAD learns from: it takes most of the time, and its atoms are refined on the others."""
+PATCHES_PER_ATOM = 4
+"""With fewer patches for every atom, atoms learn single patches by heart, and their noise."""
+RHO_PER_RATIO = 20.0
+"""ρ per unit of atoms / features for patches of rms norm 1: noisy samples settle at twice the ρ of clean ones."""
+FEWEST_SEEN = 4
+"""A patch with fewer observed pixels is coded by what the plane holds in all its pixels."""
+_RIDGE = 1e-4
+"""Weight of the ridge when atoms are refined, in units of the mean energy of an atom's codes."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What callers say about the learning, and whom to tell of it.
+
+    Attributes
+    ----------
+    n_components : int
+        Number of atoms.
+    max_iter : int
+        Iterations of ROAD.
+    seed : SeedSequence
+    n_jobs : int or None
+    report : callable
+        Called with steps done, steps in all, and a text.
+    callback : callable or None
+        As for ``ROAD``.
+    """
+
+    n_components: int
+    max_iter: int
+    seed: np.random.SeedSequence
+    n_jobs: int | None
+    report: Progress
+    callback: Callback | None
+
+    @classmethod
+    def checked(
+        cls,
+        n_components: int,
+        max_iter: int,
+        random_state: RandomStateLike,
+        n_jobs: int | None,
+        progress: Progress | None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """From what users pass."""
+        checks.whole_number("n_components", n_components)
+        checks.whole_number("max_iter", max_iter)
+        checks.threads("n_jobs", n_jobs)
+        return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, progress or silent, callback)
+
+    def coding(self, step: int, steps: int) -> Callable[[float], None]:
+        """What ``code_plane`` tells its progress, as the given one of so many planes to code."""
+        return lambda share: self.report(round(100 * (step + share)), 100 * steps, "coding patches")
+
+
+@dataclass(frozen=True)
+class Patches:
+    """Patches less their mean over the observed pixels.
+
+    Attributes
+    ----------
+    values : array of shape (n_patches, n_pixels)
+        Zero where not observed.
+    observed : bool array like values, or None
+        None: all are.
+    means : array of shape (n_patches, 1)
+    """
+
+    values: Plane
+    observed: Mask | None
+    means: Plane
+
+    def energy(self) -> Plane:
+        """Mean square of the observed pixels of every patch."""
+        seen = self.values.shape[1] if self.observed is None else np.maximum(self.observed.sum(axis=1), 1)
+        energy: Plane = np.square(self.values).sum(axis=1) / seen
+        return energy
+
+    def chosen(self, index: NDArray[np.integer]) -> "Patches":
+        """Some of the patches."""
+        observed = None if self.observed is None else self.observed[index]
+        return Patches(self.values[index], observed, self.means[index])
+
+    def codes(self, atoms: Plane, level: float, at_most: int | None, n_jobs: int | None) -> Plane:
+        """Code by OMP until the rms error over the observed pixels is at most ``level``."""
+        rms = np.sqrt(self.energy())
+        relative = np.divide(level, rms, out=np.ones_like(rms), where=rms > level)
+        codes: Plane = encode(
+            self.values,
+            self.observed,
+            atoms,
+            algorithm="omp",
+            n_nonzero_coefs=at_most,
+            epsilon=relative,
+            n_jobs=n_jobs,
+        )
+        return codes
+
+
+def centred(values: Plane, observed: Mask | None) -> Patches:
+    """Take off the mean of the observed pixels."""
+    if observed is None:
+        means = values.mean(axis=1, keepdims=True)
+        return Patches(values - means, None, means)
+    means = np.where(observed, values, 0).sum(axis=1, keepdims=True) / np.maximum(observed.sum(axis=1), 1)[:, None]
+    means = means.astype(np.float32)
+    return Patches(np.where(observed, values - means, 0).astype(np.float32), observed, means)
+
+
+def some_patches(
+    planes: Sequence[Plane], observed: Mask | None, size: int, at_most: int, rng: np.random.Generator
+) -> Patches:
+    """Patches at random places of all planes, in random order."""
+    height, width = (length - size + 1 for length in planes[0].shape)
+    count = min(at_most // len(planes), height * width)
+    values, masks = [], []
+    for plane in planes:
+        places = np.unravel_index(rng.choice(height * width, count, replace=False), (height, width))
+        values.append(sliding_window_view(plane, (size, size))[places].reshape(count, -1))
+        if observed is not None:
+            masks.append(sliding_window_view(observed, (size, size))[places].reshape(count, -1))
+    order = rng.permutation(count * len(planes))
+    return centred(np.concatenate(values)[order], np.concatenate(masks)[order] if masks else None)
+
+
+def learned_atoms(
+    pool: Patches, effort: Effort, *, level: float, code_level: float, at_most: int | None, sweeps: int
+) -> Plane:
+    """Learn atoms by ROAD from some of the patches, then refine them on all.
+
+    Parameters
+    ----------
+    pool : Patches
+        In random order; at least two.
+    effort : Effort
+    level : float
+        Rms error over the observed pixels that ROAD may leave.
+    code_level : float
+        The same for the codes of a patch.
+    at_most : int or None
+        Largest number of atoms for a patch.
+    sweeps : int
+        Refinements.
+
+    Returns
+    -------
+    array of shape (n_components, n_pixels)
+        Atoms of unit norm; fewer where the pool has fewer than four patches for each.
+    """
+    atoms = _first_atoms(pool, effort, level)
+    for sweep in range(sweeps):
+        atoms = refined(atoms, pool, code_level, at_most, effort.n_jobs)
+        effort.report(sweep + 1, sweeps, "refining the dictionary")
+    return atoms
+
+
+def _first_atoms(pool: Patches, effort: Effort, level: float) -> Plane:
+    """Learn atoms by ROAD from the first of the patches, to an rms error of ``level`` over the observed pixels."""
+    n_components = min(effort.n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
+    few = pool.chosen(np.arange(min(LEARNED, len(pool.values))))
+    data = few.values if few.observed is None else np.where(few.observed, few.values, np.float32(np.nan))
+    # A mean was taken off every patch: one degree of freedom of the noise is gone.
+    energy, n_pixels = few.energy(), few.values.shape[1]
+    seen = np.full(len(energy), n_pixels) if few.observed is None else few.observed.sum(axis=1)
+    left = level**2 * float((seen - 1).sum())
+    total = float((energy * seen).sum())
+    atoms = learn_dictionary(
+        data,
+        n_components,
+        method="road",
+        epsilon=float(np.sqrt(min(left / total, 0.9))),
+        rho=RHO_PER_RATIO * n_components / float(seen.mean()) / float(np.sqrt(total / len(data))),
+        max_iter=effort.max_iter,
+        seed=effort.seed,
+        n_jobs=effort.n_jobs,
+        progress=effort.report,
+        callback=effort.callback,
+    )
+    return atoms.astype(np.float32)
+
+
+def refined(atoms: Plane, pool: Patches, level: float, at_most: int | None, n_jobs: int | None) -> Plane:
+    """Code the pool, fill what was not observed by the codes, and fit the atoms by least squares (MOD).
+
+    Atoms without use become the patches that are coded worst, one each.
+    """
+    codes = pool.codes(atoms, level, at_most, n_jobs).astype(np.float64)
+    coded = codes @ atoms
+    full = pool.values if pool.observed is None else np.where(pool.observed, pool.values, coded)
+    gram = codes.T @ codes
+    used = np.diag(gram) > 0
+    fitted = solve_ridge(gram, codes.T @ full, _RIDGE)
+    worst = np.argsort(-np.square(full - coded).sum(axis=1), kind="stable")[: np.count_nonzero(~used)]
+    fresh = np.flatnonzero(~used)[: len(worst)]
+    fitted[fresh] = full[worst]
+    norms = np.linalg.norm(fitted, axis=1, keepdims=True)
+    return np.where(norms > 1e-12, fitted / np.maximum(norms, 1e-12), atoms).astype(np.float32)
+
+
+def code_plane(
+    plane: Plane,
+    observed: Mask | None,
+    atoms: Plane,
+    size: int,
+    *,
+    level: float,
+    at_most: int | None,
+    n_jobs: int | None,
+    advance: Callable[[float], None],
+    wanted: Mask | None = None,
+) -> Plane:
+    """Code the patches of a plane and average them.
+
+    Parameters
+    ----------
+    plane : array of shape (height, width)
+    observed : bool array like plane, or None
+        The plane must hold a rough filling where it is False.
+    atoms : array of shape (n_components, size * size)
+    size : int
+    level : float
+        Rms error that the codes of a patch may leave.
+    at_most : int or None
+        Largest number of atoms for a patch.
+    n_jobs : int or None
+    advance : callable
+        Told the share that is done.
+    wanted : bool array like plane, or None
+        Only patches with wanted pixels are coded; other pixels are of no meaning in the result.
+
+    Returns
+    -------
+    array of shape (height, width)
+    """
+    rows, columns = (starts(length, size, 1) for length in plane.shape)
+    mean = PatchMean((plane.shape[0], plane.shape[1]), size, np.float32)
+    for band in bands(rows, len(columns), BAND):
+        if wanted is None or wanted[band[0] : band[-1] + size].any():
+            values = extract(plane, size, band, columns)
+            mask = None if observed is None else extract(observed, size, band, columns)
+            if mask is not None:
+                mask[mask.sum(axis=1) < FEWEST_SEEN] = True
+            todo: Any = slice(None) if wanted is None else extract(wanted, size, band, columns).any(axis=1)
+            patches = centred(values[todo], None if mask is None else mask[todo])
+            values[todo] = patches.codes(atoms, level, at_most, n_jobs) @ atoms + patches.means
+            mean.add(values, band, columns)
+        advance(float((band[-1] + 1) / len(rows)))
+    return mean.mean

@@ -1,0 +1,1 @@
+"""Several processes or machines: the communicator, and the collectives built on it."""

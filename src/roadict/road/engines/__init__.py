@@ -1,1 +1,0 @@
-"""The arithmetic of an iteration: the paper literally, and the fused recurrence."""

@@ -1,0 +1,283 @@
+"""AlternatingDictionaryLearning: the contract of ROAD, for every update and coder."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import roadict
+from roadict import AlternatingDictionaryLearning
+from roadict.coders.registry import TAKES
+from roadict.metrics import dictionary_error
+from roadict.synthetic import planted
+from roadict.two_stage import starting_atoms
+from roadict.updates.registry import UPDATES
+
+pytestmark = pytest.mark.filterwarnings(
+    f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"  # the runs here are short on purpose
+)
+TRUTH = planted(150, 8, 12, sparsity=2, snr_db=40, random_state=0)
+X = TRUTH.data
+
+
+def learner(**parameters):
+    chosen = {"n_components": 12, "max_iter": 20, "tol": 0, "random_state": 0} | parameters
+    if "sequential" not in str(chosen.get("update")) and chosen.get("coder") in (None, "omp"):
+        chosen = {"n_nonzero_coefs": 2} | chosen
+    return AlternatingDictionaryLearning(**chosen)
+
+
+@parametrize_with_checks(
+    [
+        AlternatingDictionaryLearning(max_iter=5),
+        AlternatingDictionaryLearning(n_components=3, update="sequential", max_iter=5),
+    ]
+)
+def test_estimator_check(estimator, check):
+    check(estimator)
+    assert estimator.get_params()["max_iter"] == 5
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_attributes_mean_what_they_say(update):
+    model = learner(update=update).fit(X)
+    atoms, codes = model.components_, model.codes_
+    assert (atoms.shape, codes.shape, model.n_features_in_) == ((12, 8), (150, 12), 8)
+    np.testing.assert_allclose(np.linalg.norm(atoms, axis=1), 1)
+    assert (atoms[np.arange(12), np.abs(atoms).argmax(axis=1)] > 0).all()
+    misfit = np.linalg.norm(X - codes @ atoms)
+    assert model.error_ == pytest.approx(misfit / np.linalg.norm(X))
+    if update == "sequential":
+        assert model.objective_ == pytest.approx(np.abs(codes).sum() + misfit**2 / (2 * model.alpha_))
+    elif update != "consistent-sequential":
+        assert model.objective_ == pytest.approx(misfit)
+        assert (codes != 0).sum(axis=1).max() <= 2
+        assert model.alpha_ is None
+    assert model.history_["objective"][-1] == pytest.approx(model.objective_)
+    np.testing.assert_allclose(model.atom_usage_, (codes != 0).mean(axis=0))
+    assert (model.n_iter_, model.stop_reason_) == (20, "max_iter")
+    assert len(model.history_["seconds"]) == 20
+    assert model.error_ < 0.35
+    model.history_.plot()
+
+
+@pytest.mark.parametrize("coder", TAKES)
+def test_every_coder_goes_with_an_update(coder):
+    model = learner(update="mod", coder=coder, max_iter=5).fit(X)
+    assert np.isfinite(model.codes_).all()
+    assert model.transform(X[:7]).shape == (7, 12)
+
+
+@pytest.mark.parametrize("update", ["mod", "ksvd", "simco", "blotless", "sequential"])
+def test_an_easy_planted_dictionary_is_found(update):
+    truth = planted(500, 16, 20, sparsity=2, random_state=1)
+    found = learner(n_components=20, update=update, max_iter=60).fit(truth.data).components_
+    assert dictionary_error(found, truth.dictionary) < 0.06
+    assert dictionary_error(starting_atoms(truth.data, 20, np.random.default_rng(0)), truth.dictionary) > 0.1
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_the_objective_falls_where_it_is_promised_to(update):
+    objective = learner(update=update, max_iter=50).fit(X).history_["objective"]
+    first = 0 if update.endswith("sequential") else 40
+    falls = objective[first:]
+    assert (np.diff(falls) <= 1e-9 * falls[:-1]).all()
+    assert objective[-1] == objective.min()
+    if update in ("mod", "ksvd"):  # better codes are kept one by one: a step is not refused as a whole
+        assert (np.diff(falls) < 0).sum() >= 5
+
+
+def test_runs_converge_and_say_so():
+    model = learner(max_iter=400, tol=1e-3).fit(X)
+    assert model.stop_reason_ == "converged"
+    assert model.history_["primal"][-1] <= 1e-3
+    assert model.history_["dual"][-1] <= 1e-3
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*tol=1e-09.*larger max_iter"):
+        learner(max_iter=2, tol=1e-9).fit(X)
+
+
+def test_starts_are_samples_unlike_each_other():
+    atoms = starting_atoms(X, 12, np.random.default_rng(0))
+    samples = X / np.linalg.norm(X, axis=1, keepdims=True)
+    np.testing.assert_allclose((atoms @ samples.T).max(axis=1), 1)
+
+    def coherence(rows):
+        return np.sort(np.abs(rows @ rows.T - np.eye(12)).max(axis=1)).mean()
+
+    plain = [coherence(samples[np.random.default_rng(seed).permutation(150)[:12]]) for seed in range(20)]
+    spread = [coherence(starting_atoms(X, 12, np.random.default_rng(seed))) for seed in range(20)]
+    assert np.mean(spread) < np.mean(plain) - 0.05
+    more = starting_atoms(X[:3], 12, np.random.default_rng(0))  # Gaussian directions for the rest
+    np.testing.assert_allclose(np.linalg.norm(more, axis=1), 1)
+
+
+def test_dict_init_is_where_a_run_starts():
+    seen = []
+    learner(dict_init=3 * TRUTH.dictionary, max_iter=1, callback=lambda s: seen.append(s.error)).fit(X)
+    assert seen[0] < 0.1
+    learner(max_iter=1, callback=lambda s: seen.append(s.error)).fit(X)
+    assert seen[1] > 2 * seen[0]
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_threads_do_not_change_a_result(update, monkeypatch):
+    monkeypatch.setattr("roadict.two_stage.SMALL_WORK", 0)
+    one, two = (learner(update=update, n_jobs=jobs, max_iter=8).fit(X) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.codes_, two.codes_)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_scale_and_dtype_follow_the_data(update):
+    model = learner(update=update, max_iter=8).fit(X)
+    scaled = learner(update=update, max_iter=8).fit(X * 2.0**40)
+    np.testing.assert_array_equal(scaled.components_, model.components_)
+    np.testing.assert_array_equal(scaled.codes_, model.codes_ * 2.0**40)
+    assert scaled.objective_ == pytest.approx(model.objective_ * 2.0**40)
+    narrow = learner(update=update, max_iter=8).fit(X.astype(np.float32))
+    assert {narrow.components_.dtype, narrow.codes_.dtype, narrow.transform(X[:3].astype(np.float32)).dtype} == {
+        np.dtype(np.float32)
+    }
+
+
+def test_transform_codes_by_the_coder_of_the_fit():
+    model = learner(max_iter=40).fit(X)
+    codes = model.transform(X[:20])
+    assert (codes != 0).sum(axis=1).max() <= 2
+    back = model.inverse_transform(codes)
+    assert model.score(X[:20]) == pytest.approx(-np.linalg.norm(X[:20] - back) / np.linalg.norm(X[:20]))
+    lasso = learner(update="sequential", alpha=0.2).fit(X)
+    assert lasso.alpha_ == pytest.approx(0.2)
+    gradient = (X - lasso.transform(X) @ lasso.components_) @ lasso.components_.T
+    assert np.abs(gradient).max() <= 0.2 * 1.01  # the optimality condition of the Lasso
+
+
+def test_callbacks_see_the_run_and_may_end_it():
+    seen = []
+
+    def callback(snapshot):
+        seen.append((snapshot.iteration, snapshot.max_iter, snapshot.dictionary.shape, snapshot.codes.shape))
+        misfit = np.linalg.norm(X - snapshot.codes @ snapshot.dictionary) / np.linalg.norm(X)
+        assert snapshot.error == pytest.approx(misfit)
+        with pytest.raises(ValueError, match="read-only"):
+            snapshot.dictionary[0] = 0
+        return snapshot.iteration == 12
+
+    model = learner(callback=callback).fit(X)
+    assert (model.stop_reason_, model.n_iter_) == ("callback", 12)
+    assert seen == [(i, 20, (12, 8), (150, 12)) for i in range(1, 13)]
+
+
+def test_progress_goes_to_standard_error(capsys):
+    learner(verbose=2, max_iter=3).fit(X)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert "iteration 1/3" in lines[0]
+    assert lines[-1].startswith("max_iter after 3 iterations")
+
+
+@pytest.mark.parametrize("update", ["ksvd", "sequential"])
+def test_saved_models_come_back(update, tmp_path):
+    model = learner(update=update).fit(X)
+    model.save(tmp_path / "model.npz")
+    again = roadict.load(tmp_path / "model.npz")
+    assert type(again) is AlternatingDictionaryLearning
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    for name in ("codes_", "atom_usage_", "alpha_", "error_", "objective_", "n_iter_", "stop_reason_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    np.testing.assert_array_equal(again.history_["error"], model.history_["error"])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+    assert clone(model).get_params() == model.get_params()
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("n_components", value) for value in (0, -3, 8.0, True, "8", np.nan)),
+        *(("max_iter", value) for value in (0, -1, 10.0, True, None)),
+        *(("tol", value) for value in (-1e-4, np.nan, np.inf, "small", None)),
+        *(("n_jobs", value) for value in (0, 1.5, "all")),
+        *(("update", value) for value in ("svd", "", None, ["mod"])),
+        *(("coder", value) for value in ("lars", "", 3)),
+        *(("n_nonzero_coefs", value) for value in (0, -1, 1.5, True, "2")),
+        *(("alpha", value) for value in (0, -1, np.nan, "x", True)),
+        *(("ridge", value) for value in (-1, np.nan, np.inf, "x")),
+        ("callback", 3),
+        *(("random_state", value) for value in (-1, 1.5, "x")),
+        *(("verbose", value) for value in (-1, 0.5, "x", None)),
+    ],
+)
+def test_parameters_out_of_range_are_named_with_their_value(name, value):
+    update = {"alpha": "sequential", "ridge": "simco"}.get(name, "ksvd")
+    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}")):
+        learner(**{"update": update} | {name: value}).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 0.1}, r"alpha=0.1 is not used by update=\"ksvd\" with coder='omp'; leave it out"),
+        ({"ridge": 0.1}, r"ridge=0.1 is not used"),
+        ({"coder": "lasso", "n_nonzero_coefs": 3}, r"n_nonzero_coefs=3 is not used .*coder='lasso'"),
+        ({"update": "sequential", "n_nonzero_coefs": 3}, r"n_nonzero_coefs=3 is not used .*coder=None"),
+        ({"dict_init": np.eye(8)}, r"dict_init has shape \(8, 8\).*\(12, 8\)"),
+        ({"dict_init": np.zeros((12, 8))}, r"dict_init has 12 zero rows"),
+    ],
+)
+def test_what_does_not_fit_together(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        learner(**parameters).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.where(np.arange(8) == 3, np.nan, X), r"NaN in 150 places \(first: row 0, column 3\).*ROAD"),
+        (np.where(np.arange(8) == 3, np.inf, X), "infinity"),
+        (np.zeros((150, 8)), "all entries of X are zero"),
+        (np.zeros((0, 8)), r"0 sample\(s\)"),
+        (X[:1], r"1 sample\(s\)"),
+        (X[0], "2D"),
+        (X + 1j, "Complex"),
+        (X * 1e307, "might overflow"),
+        (np.ma.masked_array(X, X > 2), "masked array"),
+    ],
+)
+def test_data_that_cannot_be_learned_from(data, message):
+    with pytest.raises(ValueError, match=message):
+        learner().fit(data)
+
+
+def test_models_that_are_not_fitted(tmp_path):
+    for call in ("transform", "score", "inverse_transform", "save"):
+        with pytest.raises(NotFittedError):
+            getattr(learner(), call)(X if call != "save" else tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_odd_but_honest_data(update):
+    rng = np.random.default_rng(0)
+    doubled = np.repeat(X[:10], 5, axis=0)
+    for data, n_components in (
+        (X[:5], 20),  # more atoms than samples
+        (X[:, :1], 4),  # one feature
+        (doubled, 12),
+        (np.vstack([X, np.zeros((5, 8))]), 12),
+        (rng.integers(0, 5, (30, 4)), 6),
+        (np.outer(np.ones(9), X[0]), 3),  # rank one
+        (X * 1e-200, 12),
+        (X * 1e200, 12),
+    ):
+        model = learner(update=update, n_components=n_components, max_iter=6).fit(data)
+        assert np.isfinite(model.codes_).all()
+        assert model.stop_reason_ == "max_iter"
+        assert model.error_ <= 1 + 1e-9
+        np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)

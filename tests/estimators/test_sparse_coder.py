@@ -1,0 +1,182 @@
+"""SparseCoder as people use it, what it refuses and with which words."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from roadict import SparseCoder
+from roadict.coders.registry import TAKES
+
+N, M, K = 30, 6, 8
+RNG = np.random.default_rng(0)
+ATOMS, X = RNG.standard_normal((K, M)), RNG.standard_normal((N, M))
+HOLES = np.where(RNG.random((N, M)) < 0.2, np.nan, X)
+HOLES[0, 0] = np.nan
+
+
+def changed(place, value, data):
+    copy = data.copy()
+    copy[place] = value
+    return copy
+
+
+def says(*pieces):
+    return "(?s)" + ".*".join(map(re.escape, pieces))
+
+
+# ---- use -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", TAKES)
+def test_codes_and_back_with_defaults(algorithm):
+    coder = SparseCoder(ATOMS, algorithm=algorithm)
+    codes = coder.transform(X)
+    assert codes.shape == (N, K)
+    np.testing.assert_allclose(coder.inverse_transform(codes), codes @ ATOMS)
+    assert codes.any()
+    np.testing.assert_array_equal(coder.fit(X).transform(X), codes)
+    np.testing.assert_array_equal(coder.fit_transform(X), codes)
+    np.testing.assert_array_equal(clone(coder).transform(X), codes)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(coder)).transform(X), codes)
+
+
+def test_defaults_are_those_of_the_docstring():
+    wide, data = RNG.standard_normal((60, 40)), RNG.standard_normal((5, 40))
+    for algorithm in ("omp", "mp", "sp", "cosamp"):
+        np.testing.assert_array_equal((SparseCoder(wide, algorithm=algorithm).transform(data) != 0).sum(axis=1), 4)
+    bounded = SparseCoder(wide, epsilon=0.1).transform(data)
+    assert ((bounded != 0).sum(axis=1) > 4).all()
+    np.testing.assert_allclose(SparseCoder(ATOMS, algorithm="basis-pursuit").transform(X) @ ATOMS, X, atol=1e-8)
+    for sample in X[:3]:
+        alpha = 0.1 * np.abs(ATOMS @ sample).max()
+        given = SparseCoder(ATOMS, algorithm="lasso", alpha=alpha).transform([sample])
+        np.testing.assert_allclose(SparseCoder(ATOMS, algorithm="lasso").transform([sample]), given, atol=1e-8)
+
+
+def test_missing_entries():
+    codes = SparseCoder(ATOMS, n_nonzero_coefs=2, missing_values=np.nan).transform(HOLES)
+    for sample, found in zip(HOLES, codes, strict=True):
+        seen = ~np.isnan(sample)
+        truth = SparseCoder(ATOMS[:, seen], n_nonzero_coefs=2).transform(sample[None, seen])[0]
+        np.testing.assert_allclose(found, truth, atol=1e-10)
+    np.testing.assert_array_equal(
+        SparseCoder(ATOMS, n_nonzero_coefs=2, missing_values=np.nan).transform(np.ma.masked_invalid(HOLES)), codes
+    )
+
+
+def test_float32_follows_the_data():
+    assert SparseCoder(ATOMS).transform(X.astype(np.float32)).dtype == np.float32
+    assert SparseCoder(ATOMS.astype(np.float32)).transform(X).dtype == np.float64
+    assert SparseCoder(ATOMS).transform(X.astype(np.int64)).dtype == np.float64
+
+
+def test_in_a_pipeline_with_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    pipeline = make_pipeline(StandardScaler(), SparseCoder(ATOMS)).set_output(transform="pandas").fit(frame)
+    assert list(pipeline.transform(frame).columns) == [f"sparsecoder{k}" for k in range(K)]
+    coder = SparseCoder(ATOMS)
+    np.testing.assert_array_equal(coder.transform(frame), coder.transform(X))
+    with pytest.raises(ValueError, match="feature names"):
+        coder.fit(frame).transform(frame[list("fedcba")])
+
+
+def test_integer_dictionaries_and_lists():
+    np.testing.assert_array_equal(SparseCoder([[1, 0], [0, 2]]).transform([[0.0, 3.0]]), [[0, 1.5]])
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dictionary", "message"),
+    [
+        (ATOMS[0], says("dictionary", "(6,)", "one atom per row")),
+        (ATOMS[None], says("dictionary", "(1, 8, 6)")),
+        (np.zeros((0, M)), says("dictionary", "(0, 6)")),
+        (changed((1, 1), np.nan, ATOMS), says("dictionary", "NaN")),
+        (changed((1, 1), np.inf, ATOMS), says("dictionary", "infinity")),
+        (ATOMS + 1j, says("dictionary", "complex128", "real numbers")),
+        ([[1.0, 2.0], [3.0]], says("dictionary", "not a matrix")),
+        ("dct", says("dictionary", "real numbers")),
+        (None, says("dictionary", "real numbers")),
+        (ATOMS.T, says("X has 6 features", "8 features", "dictionary")),
+    ],
+)
+def test_dictionaries_that_are_none(dictionary, message):
+    for act in (SparseCoder.fit, SparseCoder.transform):
+        with pytest.raises(ValueError, match=message):
+            act(SparseCoder(dictionary), X)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (HOLES, says("NaN", "missing_values")),
+        (changed((3, 2), np.inf, X), says("infinity")),
+        (np.zeros((0, M)), says("0 sample(s)")),
+        (X[:, :4], says("X has 4 features", "6 features")),
+        (X[0], says("2D")),
+        (X + 1j, says("Complex")),
+        (np.array([["a"] * M]), says("convert")),
+        (np.ma.masked_invalid(HOLES), says("masked array")),
+    ],
+)
+def test_data_that_is_no_matrix_of_finite_numbers(data, message):
+    for act in (SparseCoder.fit, SparseCoder.transform):
+        with pytest.raises(ValueError, match=message):
+            act(SparseCoder(ATOMS), data)
+
+
+def test_samples_without_an_observed_entry():
+    with pytest.raises(ValueError, match=says("no observed entry", "row 7")):
+        SparseCoder(ATOMS, missing_values=np.nan).transform(changed(7, np.nan, HOLES))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "value"),
+    [
+        *(("omp", "n_nonzero_coefs", value) for value in (0, -1, 2.0, True, "3", np.nan)),
+        *(("lasso", "alpha", value) for value in (-0.1, np.nan, np.inf, "small", [0.1], True)),
+        *(("omp", "epsilon", value) for value in (-0.1, 1, 1.5, np.nan, np.inf, "small", [0.1])),
+        *(("omp", "missing_values", value) for value in (-1, 0, "nan")),
+        *(("omp", "n_jobs", value) for value in (0, 1.5, "all")),
+    ],
+)
+def test_parameters_out_of_range_are_named_with_their_value(algorithm, name, value):
+    for act in (SparseCoder.fit, SparseCoder.transform):
+        with pytest.raises(ValueError, match=says(f"{name}={value!r}")):
+            act(SparseCoder(ATOMS, algorithm=algorithm, **{name: value}), X)
+
+
+def test_unknown_algorithms_are_answered_with_the_known_ones():
+    for value in ("lars", None, ["omp"]):
+        with pytest.raises(ValueError, match=says(f"algorithm={value!r}", "'omp'", "'threshold'")):
+            SparseCoder(ATOMS, algorithm=value).transform(X)
+
+
+@pytest.mark.parametrize("algorithm", TAKES)
+def test_arguments_without_use_are_refused(algorithm):
+    for name, value in {"n_nonzero_coefs": 2, "alpha": 0.1, "epsilon": 0.1}.items():
+        coder = SparseCoder(ATOMS, algorithm=algorithm, **{name: value})
+        if name in TAKES[algorithm]:
+            assert np.isfinite(coder.transform(X)).all()
+        else:
+            with pytest.raises(ValueError, match=says(f"{name}={value}", f'"{algorithm}"', "leave it out")):
+                coder.fit(X)
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(ValueError, match=says("alpha=0.1", "n_nonzero_coefs=2", "leave one of them out")):
+        SparseCoder(ATOMS, algorithm="half", alpha=0.1, n_nonzero_coefs=2).transform(X)
+
+
+@pytest.mark.parametrize("codes", [X, np.ones((2, K + 1)), np.full((2, K), np.nan), np.ones(K)])
+def test_codes_that_do_not_fit(codes):
+    with pytest.raises(ValueError, match=r"codes|NaN|2D"):
+        SparseCoder(ATOMS).inverse_transform(codes)

@@ -1,0 +1,68 @@
+"""What a command tells the program that started it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from roadict import load
+from roadict.cli.app import main
+from roadict.progress import json_lines
+from roadict.synthetic import planted
+
+
+@pytest.fixture
+def learn(tmp_path, monkeypatch, capsys):
+    np.save(tmp_path / "data.npy", planted(100, 6, 8, sparsity=2, random_state=0).data)
+    monkeypatch.chdir(tmp_path)
+
+    def run(output, *options):
+        words = ["learn", "data.npy", "-k", "8", "-o", output, "--seed", "0", "--max-iter", "60", *options]
+        monkeypatch.setattr("sys.argv", ["roadict", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+        return load(output), capsys.readouterr().err.splitlines()
+
+    return run
+
+
+def test_events_tell_of_every_iteration_and_change_no_result(learn, monkeypatch):
+    monkeypatch.setattr("roadict.progress.terminal.PAUSE", 0.0)
+    plain, others = learn("plain.npz")
+    monkeypatch.setenv(json_lines.VARIABLE, "json")
+    watched, lines = learn("watched.npz")
+    np.testing.assert_array_equal(watched.components_, plain.components_)
+    np.testing.assert_array_equal(watched.codes_, plain.codes_)
+    told = [event for event in map(json_lines.read, lines) if event is not None]
+    snapshots = [event["snapshot"] for event in told if "snapshot" in event]
+    iterations = [snapshot["iteration"] for snapshot in snapshots]
+    assert iterations[:60] == list(range(1, 61))
+    assert all(np.isfinite(snapshot["objective"]) for snapshot in snapshots)
+    drawn = [snapshot["atoms"] for snapshot in snapshots if "atoms" in snapshot]
+    assert drawn[0].shape == (8, 6)
+    assert np.linalg.norm(drawn[0], axis=1) == pytest.approx(1, abs=1e-5)
+    last = [event["progress"] for event in told if "progress" in event][-1]
+    assert (last["verb"], last["done"], last["total"]) == ("learning", 60, 60)
+    # What else there is for people is the same with and without.
+    assert any(line.startswith("learning ") for line in others)
+    assert [line for line in lines if json_lines.read(line) is None] == [
+        line for line in others if not line.startswith("learning ")
+    ]
+
+
+def test_quiet_commands_write_no_events(learn, monkeypatch):
+    monkeypatch.setenv(json_lines.VARIABLE, "json")
+    _, lines = learn("model.npz", "-q")
+    assert [line for line in lines if line.startswith("{")] == []
+
+
+def test_atoms_survive_the_way(capsys):
+    class Snapshot:
+        iteration, objective = 3, 2.5
+        dictionary = np.arange(6.0).reshape(2, 3)
+
+    json_lines.SnapshotEvents()(Snapshot())
+    line = capsys.readouterr().err
+    assert json.loads(line)["snapshot"]["shape"] == [2, 3]
+    assert np.array_equal(json_lines.read(line)["snapshot"]["atoms"], Snapshot.dictionary)

@@ -1,0 +1,48 @@
+"""How ranks are placed, and what they blame each other for."""
+
+import pytest
+
+from roadict.ranks.comm import RankLostError, TorchComm, is_first_to_say, placement
+
+BOTH = "cpu:gloo,cuda:nccl"
+
+
+@pytest.mark.parametrize(
+    ("engine", "n_gpus", "local_rank", "local_size", "expected"),
+    [
+        ("cuda", 8, 5, 8, (5, BOTH)),
+        ("auto", 8, 5, 8, (5, BOTH)),
+        ("auto", 1, 0, 1, (0, BOTH)),
+        ("cuda", 2, 3, 4, (1, "gloo")),  # NCCL would refuse two ranks on one GPU
+        ("cuda", 0, 1, 2, (None, "gloo")),  # the engine says that there is none
+        ("auto", 0, 1, 2, (None, "gloo")),
+        ("numba", 8, 1, 2, (None, "gloo")),
+        ("reference", 8, 1, 2, (None, "gloo")),
+    ],
+)
+def test_every_rank_has_the_gpu_of_its_local_number(engine, n_gpus, local_rank, local_size, expected):
+    assert placement(engine, n_gpus, local_rank, local_size) == expected
+
+
+@pytest.fixture
+def group():
+    """A process group of this process alone."""
+    torch = pytest.importorskip("torch")
+    from torch import distributed
+
+    store = torch.distributed.HashStore()
+    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    yield TorchComm(store)
+    distributed.destroy_process_group()
+
+
+def test_what_fails_beside_an_exchange_is_not_blamed_on_other_ranks(group):
+    import torch
+
+    with pytest.raises(RuntimeError, match="memory") as failure:
+        group.sum(torch.zeros(1).expand(2**60))
+    assert not isinstance(failure.value, RankLostError)
+
+
+def test_the_same_is_said_once(group):
+    assert [is_first_to_say(group, text) for text in ("this", "that", "this")] == [True, True, False]
