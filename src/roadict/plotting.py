@@ -32,7 +32,14 @@ MAX_CURVES = 64
 MAX_PAIRS = 32
 _FORMATS = (".png", ".pdf", ".svg")
 _COLORMAP = "RdBu_r"
-_TRUE, _LEARNED, _BAD, _QUIET = "#1f4e79", "#d1601f", "#b3151b", "#666666"
+_TRUE, _LEARNED, _ERROR, _BAD, _QUIET = "#1f4e79", "#d1601f", "#3a8a4d", "#b3151b", "#666666"
+_CURVES = {
+    "primal": "primal residual",
+    "dual": "dual residual",
+    "code_change": "change of codes",
+    "atom_change": "change of atoms",
+    "error": "data error",
+}
 # Inches. Text above the cells, and the free border around everything.
 _HEAD, _MARGIN, _MIN_WIDTH = 0.85, 0.3, 5.2
 
@@ -124,16 +131,20 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     return figure
 
 
-def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -> Figure:
+def history_figure(
+    history: Mapping[str, ArrayLike], title: str | None = None, finished: tuple[float, float, bool] | None = None
+) -> Figure:
     """Draw how a run converged: objective on the left, residuals and data error (log scale) on the right.
 
     Parameters
     ----------
     history : mapping of str to array-like of shape (n_iterations,)
-        Needs objective, primal, dual and error; rho, if there, goes into the heading. Other keys are
-        ignored. Zeros and NaN have no place on a log scale and leave gaps.
+        Needs objective and error, and either primal and dual or code_change and atom_change; rho, if there, goes into
+        the heading. Other keys are ignored. Zeros and NaN have no place on a log scale and leave gaps.
     title : str, default=None
         None: the number of iterations.
+    finished : (float, float, bool), default=None
+        Objective and error of the fit as it was returned, and whether the exact finish made it: a marked point.
 
     Returns
     -------
@@ -149,7 +160,8 @@ def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    needed = ("objective", "primal", "dual", "error")
+    first, second = ("code_change", "atom_change") if "code_change" in history else ("primal", "dual")
+    needed = ("objective", first, second, "error")
     missing = [key for key in needed if key not in history]
     if missing:
         raise ValueError(f"history lacks {', '.join(missing)}; pass the history_ of a fitted model")
@@ -166,15 +178,14 @@ def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -
     marker = "o" if length < 4 else ""
     left.plot(iterations, curves["objective"], color=_TRUE, lw=1.6, marker=marker)
     left.set(xlabel="iteration", ylabel="objective")
-    for key, label, color in (
-        ("primal", "primal residual", _TRUE),
-        ("dual", "dual residual", _LEARNED),
-        ("error", "data error", "#3a8a4d"),
-    ):
+    for key, color in ((first, _TRUE), (second, _LEARNED), ("error", _ERROR)):
+        label = _CURVES[key]
         positive = np.where(curves[key] > 0, curves[key], np.nan)
         right.plot(iterations, positive, label=label, color=color, lw=1.6, marker=marker)
     right.set_yscale("log")
     right.set(xlabel="iteration", ylabel="relative size (log scale)")
+    if finished is not None:
+        _mark_finished(left, right, length, finished)
     right.legend(loc="upper right", frameon=True, framealpha=0.85, fontsize=9)
     for axes in (left, right):
         axes.grid(color="#dddddd", lw=0.6)
@@ -182,6 +193,16 @@ def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -
         axes.set_xlim(0, length + 1)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _mark_finished(left: Axes, right: Axes, length: int, finished: tuple[float, float, bool]) -> None:
+    """Mark the fit that was returned: its objective and error are not those of the last iteration."""
+    objective, error, exact = finished
+    label = "after the exact finish" if exact else "returned"
+    left.plot(length, objective, "D", color=_TRUE, mfc="none", ms=7, label=label)
+    left.legend(loc="best", frameon=True, framealpha=0.85, fontsize=9)
+    if error > 0:
+        right.plot(length, error, "D", color=_ERROR, mfc="none", ms=7, label=f"data error {label}")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.linalg import unit_rows
-from roadict.seeds import RandomStateLike, streams
+from roadict.seeds import PLANTED, RandomStateLike, streams
 
 __all__ = ["Planted", "planted"]
 
@@ -18,7 +18,6 @@ FloatArray = NDArray[np.float64]
 
 # A start drawn elsewhere from the same integer seed must never repeat the planted dictionary,
 # so the streams below live under a spawn key that nobody else uses.
-_PLANTED_KEY = int.from_bytes(b"road", "big")
 _ROWS_PER_BLOCK = 4096
 
 
@@ -100,7 +99,7 @@ def planted(
     if snr_db is not None and not math.isfinite(snr_db):
         raise ValueError(f"snr_db={snr_db!r} must be a finite number of decibels; pass None for no noise")
 
-    atom_rng, support_rng, value_rng, noise_rng = streams(random_state, _PLANTED_KEY, 4)
+    atom_rng, support_rng, value_rng, noise_rng = streams(random_state, PLANTED, 4)
     dictionary, _ = unit_rows(atom_rng.standard_normal((n_components, n_features)))
     if sparsity is not None:
         codes = _fixed_sparsity_codes(n_samples, n_components, int(sparsity), support_rng, value_rng)

@@ -72,7 +72,7 @@ def test_a_damaged_set_is_named_and_the_one_before_is_used(stopped, damage, whic
         # A set without its manifest was never finished, and the older one under this name is whole.
         assert_same(resumed.fit(DATA), unbroken)
         return
-    with pytest.warns(UserWarning, match=rf"{path.name}.*going on from .*checkpoint-000030.json"):
+    with pytest.warns(UserWarning, match=rf"{path.name}.*resuming from .*checkpoint-000030.json"):
         resumed.fit(DATA)
     assert_same(resumed, unbroken)
 
@@ -81,13 +81,13 @@ def test_after_a_fall_back_the_damaged_set_goes_and_the_good_one_stays(stopped):
     folder, unbroken = stopped
     good = {path: path.read_bytes() for path in files(folder, 30)}
     flip(files(folder, 31)[1], 0.5)
-    with pytest.warns(UserWarning, match="going on from"), pytest.raises(RunStoppedError):
+    with pytest.warns(UserWarning, match="resuming from"), pytest.raises(RunStoppedError):
         road(rho=10.0, checkpoint=stopping(folder, 1)).fit(DATA)
     assert storage.numbers(folder) == [30, 32]
     assert {path: path.read_bytes() for path in files(folder, 30)} == good
     assert not files(folder, 31)
     flip(files(folder, 32)[1], 0.5)  # so that the good one is needed again
-    with pytest.warns(UserWarning, match="going on from .*000030"):
+    with pytest.warns(UserWarning, match="resuming from .*000030"):
         assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
 
 
@@ -155,11 +155,18 @@ def test_what_does_not_matter_may_differ(stopped):
     assert_same(other.fit(DATA), unbroken)
 
 
-def test_a_later_format_is_refused_with_the_remedy(stopped):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (99, "written by a later roadict, as version 99; install that one"),
+        (1, "written by an earlier roadict, as version 1; resume it with that one, or start again in an empty folder"),
+    ],
+)
+def test_another_format_is_refused_with_the_remedy(stopped, version, message):
     folder, _ = stopped
     path = folder / "checkpoint-000031.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
-    with pytest.raises(CheckpointError, match="written by a later roadict, as version 2"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
+    with pytest.raises(CheckpointError, match=message):
         road(rho=10.0, checkpoint=folder).fit(DATA)
 
 

@@ -16,12 +16,12 @@ from roadict import ROAD, load
 from roadict.engines.cpu.fused import FusedEngine
 from roadict.engines.reference import ReferenceEngine
 from roadict.engines.registry import engine_name
-from roadict.runs.loop import solve
+from roadict.runs.driving import drive
+from roadict.runs.loop import Rule, View, follow
 from roadict.synthetic import planted
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-pytest.importorskip("greenlet")
 
 from roadict.engines.gpu import cuda  # noqa: E402
 from roadict.engines.gpu import layout as gpu_layout  # noqa: E402
@@ -143,8 +143,8 @@ def test_ranks_exchange_as_often_whatever_the_parts_of_a_checkpoint(make_problem
 def test_the_loop_looks_at_residuals_every_few_iterations(make_problem):
     """Where nobody watches; the history has every iteration all the same."""
     given = make_problem("exact", (5, 3, 30))
-    watched = solve(CudaEngine(*given), max_iter=4, tol=0, error_bound=0.0, callbacks=(lambda snapshot: None,))
-    burst = solve(CudaEngine(*given), max_iter=4, tol=0, error_bound=0.0)
+    watched = drive(follow(CudaEngine(*given), Rule(4, 0, 0.0), View()))
+    burst = drive(follow(CudaEngine(*given), Rule(4, 0, 0.0), View(watched=False)))
     for name in ("objective", "primal", "dual", "error", "rho"):
         assert np.array_equal(watched.history[name], burst.history[name])
 
@@ -238,7 +238,7 @@ def test_the_kernels_compile_for_a_gpu():
     assert done.stdout.split() == names + of_ranks
 
 
-@pytest.mark.parametrize("package", ["torch", "triton", "greenlet"])
+@pytest.mark.parametrize("package", ["torch", "triton"])
 def test_without_a_package_the_error_names_the_extra(tmp_path, package):
     (tmp_path / f"{package}.py").write_text(f"raise ImportError('no {package}', name='{package}')")
     code = "import numpy as np; from roadict import ROAD; ROAD(2, engine='cuda').fit(np.eye(4) + 1)"

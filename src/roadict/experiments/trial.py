@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from roadict.engines.protocol import PARTY
-from roadict.estimators import ROAD, AlternatingDictionaryLearning
+from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
 from roadict.experiments.images import Material, load
 from roadict.experiments.methods import Method
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
 from roadict.pictures import SuperResolution
 from roadict.pictures.resize import resize
-from roadict.road.multistart import ELSEWHERE
-from roadict.runs.loop import Snapshot
+from roadict.runs.snapshot import Snapshot
 from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
 from roadict.two_stage import starting_atoms
@@ -61,26 +58,20 @@ def execute(trial: Trial, data: Path | None) -> Finished:
         return _execute(trial, data)
 
 
-def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Executor | None = None) -> list[Finished]:
+def execute_together(trials: Sequence[Trial], executor: Executor | None = None) -> list[Finished]:
     """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time.
 
-    Processes of ``helpers``, if there are any, look for exact fits meanwhile.
+    Processes of ``executor``, if there are any, carry out the exact finish meanwhile.
     """
-    from roadict.engines.gpu.batch import all_together
-
     clock = time.perf_counter()
     with _quietly():
-        finished = all_together([partial(_helped, trial, data, helpers) for trial in trials])
+        recoveries = [_Recovery(trial) for trial in trials]
+        models = [recovery.model for recovery in recoveries if isinstance(recovery.model, ROAD)]
+        fit_all(models, [recovery.truth.data for recovery in recoveries], executor=executor)
+    results = [recovery.result() for recovery in recoveries]
     share = round((time.perf_counter() - clock) / len(trials), 4)
-    return [replace(done, seconds={"wall": share, "cpu": share}) for done in finished]
-
-
-def _helped(trial: Trial, data: Path | None, helpers: Executor | None) -> Finished:
-    """Carry out a trial as one of a party; it lets the others go on while it waits for its helper."""
-    party = PARTY.get()
-    if helpers is not None and party is not None:
-        ELSEWHERE.set(lambda function, *given: party.result_of(helpers.submit(function, *given)))
-    return _execute(trial, data)
+    seconds = {"wall": share, "cpu": share}
+    return [Finished(trial, result, seconds) for trial, result in zip(trials, results, strict=True)]
 
 
 @contextmanager
@@ -96,33 +87,43 @@ def _execute(trial: Trial, data: Path | None) -> Finished:
     if isinstance(trial.problem, PictureProblem):
         result, pictures = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
     else:
-        result = _recover(trial.problem, trial)
+        recovery = _Recovery(trial)
+        recovery.model.fit(recovery.truth.data)
+        result = recovery.result()
     seconds = {"wall": round(time.perf_counter() - clock, 4), "cpu": round(time.process_time() - cpu, 4)}
     return Finished(trial, result, seconds, pictures)
 
 
-def _recover(problem: PlantedProblem, trial: Trial) -> dict[str, Any]:
-    truth = planted(
-        problem.n_samples,
-        problem.n_features,
-        problem.n_components,
-        sparsity=problem.sparsity,
-        probability=problem.probability,
-        snr_db=problem.snr_db,
-        random_state=trial.seed,
-    )
-    tracer = _Tracer(truth) if problem.trace else None
-    model = _learner(problem, trial, truth, tracer)
-    model.fit(truth.data)
-    error = dictionary_error(model.components_, truth.dictionary)
-    return {
-        "error": error,
-        "error_greedy": dictionary_error(model.components_, truth.dictionary, "greedy"),
-        "data_error": float(model.error_),
-        "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
-        "iterations": int(model.n_iter_),
-        "stop_reason": model.stop_reason_,
-    } | ({} if tracer is None else {"trace": tracer.ended(error)})
+class _Recovery:
+    """A planted problem, the learner that is to find its atoms, and what came of it."""
+
+    def __init__(self, trial: Trial) -> None:
+        assert isinstance(trial.problem, PlantedProblem)
+        problem = trial.problem
+        self.truth = planted(
+            problem.n_samples,
+            problem.n_features,
+            problem.n_components,
+            sparsity=problem.sparsity,
+            probability=problem.probability,
+            snr_db=problem.snr_db,
+            random_state=trial.seed,
+        )
+        self._tracer = _Tracer(self.truth) if problem.trace else None
+        self.model = _learner(problem, trial, self.truth, self._tracer)
+
+    def result(self) -> dict[str, Any]:
+        """Numbers of the fitted learner, for a row."""
+        model, truth = self.model, self.truth.dictionary
+        error = dictionary_error(model.components_, truth)
+        return {
+            "error": error,
+            "error_greedy": dictionary_error(model.components_, truth, "greedy"),
+            "data_error": float(model.error_),
+            "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
+            "iterations": int(model.n_iter_),
+            "stop_reason": model.stop_reason_,
+        } | ({} if self._tracer is None else {"trace": self._tracer.ended(error)})
 
 
 class _Tracer:

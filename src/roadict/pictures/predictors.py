@@ -16,7 +16,7 @@ from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.ranges import Plane
 from roadict.pictures.training import Samples, gather
 from roadict.progress.terminal import Progress
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 from roadict.seeds import streams
 
 ANCHOR_SAMPLES = 1_200_000

@@ -20,7 +20,7 @@ from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
 from roadict.progress.terminal import Progress, silent
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 APPROACHES = ("anchored", "zeyde", "yang")

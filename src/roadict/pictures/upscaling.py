@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from roadict import __version__, checks
 from roadict.pictures.superresolution import SuperResolution
 from roadict.progress.terminal import Progress
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 
 Picture = NDArray[Any]
 BUNDLED = (

@@ -1,4 +1,4 @@
-"""The engine for GPUs: one run alone; ``together`` has many of one shape. Imports torch only where there is work."""
+"""The engine for GPUs: one run alone; ``batch`` has many of one shape. Imports torch only where there is work."""
 
 import os
 from collections.abc import Iterator
@@ -33,7 +33,6 @@ class GpuError(RuntimeError):
 def gpu_device() -> Any:
     """Return the device to use; raises GpuError with the remedy where there is none."""
     try:
-        import greenlet  # noqa: F401
         import torch
         import triton  # noqa: F401
     except ImportError as failure:
