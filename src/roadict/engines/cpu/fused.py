@@ -12,9 +12,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.engines.columns import MISFIT, N_SUMS
 from roadict.engines.cpu import lanes, passes
 from roadict.engines.cpu.vectors import width_of
-from roadict.engines.measuring import MISFIT, N_SUMS, measures_of
+from roadict.engines.measuring import measures_of
 from roadict.formulation import Problem
 from roadict.kernels import Workers
 from roadict.ranks.collectives import norm

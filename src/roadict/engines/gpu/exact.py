@@ -1,4 +1,4 @@
-"""A batch of problems of one shape on a GPU: every form with S1 = S2 = 0, by the kernels of ``triton_passes``."""
+"""A batch of problems of one shape on a GPU: every form with S1 = S2 = 0, by the kernels of ``passes``."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from roadict.engines import columns
 from roadict.engines.gpu import passes
 from roadict.engines.gpu.eigen import top_eigenvectors
 from roadict.engines.gpu.layout import GRAM_TILE, SAMPLE_BLOCK, Layout
@@ -52,13 +53,14 @@ class ExactBatch:
         self._observed = zeros(*(samples if self._masked else (1, 1)), dtype=torch.int8)
         self._means = zeros(layout.n_groups, *samples)
         self._grams = zeros(layout.n_chunks, n_atoms, layout.stride, layout.stride)
-        sums = (passes.N_SUMS.value,)
+        sums = (columns.SUMS_WIDTH,)
         self._block_sums = zeros(layout.n_groups * layout.n_tiles, *sums, dtype=torch.float64)
         self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
-        self._control = zeros(passes.N_CONTROL.value, dtype=torch.float64)
-        shared = 0 if comm is SERIAL else n_atoms * layout.stride**2 + passes.N_SUMS.value
+        self._control = zeros(columns.N_CONTROL, dtype=torch.float64)
+        self._directed = torch.tensor([columns.NEXT_RHO, columns.ACTIVE], device=device)
+        shared = 0 if comm is SERIAL else n_atoms * layout.stride**2 + columns.SUMS_WIDTH
         self._totals = zeros(shared, dtype=torch.float64)
-        self._report = torch.zeros((N_SLOTS, n_problems, passes.N_REPORT.value), dtype=torch.float64, device=device)
+        self._report = torch.zeros((N_SLOTS, n_problems, columns.N_REPORT), dtype=torch.float64, device=device)
 
     def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
         """Start a run of a problem, in one place of the batch."""
@@ -92,19 +94,18 @@ class ExactBatch:
 
     def set_rho(self, place: int, rho: float) -> None:
         """Set a problem's ρ for the iterations after the next one."""
-        self._control[place, passes.NEXT_RHO.value] = rho
+        self._control[place, columns.NEXT_RHO] = rho
 
     def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
         """Set every problem's ρ for the iterations after the next one, and whether it takes part."""
-        # Both columns, the second and the last, by one copy to the device: a batch of small runs waits for every one.
-        columns = slice(passes.NEXT_RHO.value, None, passes.ACTIVE.value - passes.NEXT_RHO.value)
-        self._control[:, columns] = self._sent(np.stack([rhos, active.astype(np.float64)], axis=1))
+        # Both columns by one copy to the device: a batch of small runs waits for every one.
+        self._control.index_copy_(1, self._directed, self._sent(np.stack([rhos, active.astype(np.float64)], axis=1)))
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` ≤ N_SLOTS iterations; returns their reports, shape (count, problem, column)."""
         if self._stale:
             self._prepare()
-        self._control[:, passes.COUNT.value] = 0
+        self._control[:, columns.COUNT] = 0
         for _ in range(count):
             if self._graph is not None:
                 self._graph.replay()
@@ -162,7 +163,7 @@ class ExactBatch:
     def _update_atoms(self) -> None:
         grams = self._grams if self._comm is SERIAL else self._rank_grams
         if self.layout.wide:
-            active = self._control[:, passes.ACTIVE.value, None, None] != 0
+            active = self._control[:, columns.ACTIVE, None, None] != 0
             new = wide_eigenvectors(grams[:, 0], self._atoms)
             self._atoms_before.copy_(torch.where(active, self._atoms, self._atoms_before))
             self._atoms.copy_(torch.where(active, new, self._atoms))
@@ -221,10 +222,10 @@ class ExactBatch:
 
 
 def _control(problem: Problem) -> Array:
-    row = np.zeros(passes.N_CONTROL.value)
+    row = np.zeros(columns.N_CONTROL)
     form, rho = problem.formulation, problem.rhos[0]
-    row[passes.RHO.value] = row[passes.NEXT_RHO.value] = rho
-    row[passes.LIMIT.value] = form.betas[2] if form.radius is None else form.radius
-    row[passes.SHARE.value] = form.misfit_share(0.0, rho)
-    row[passes.STRETCH.value] = row[passes.ACTIVE.value] = 1.0
+    row[columns.RHO] = row[columns.NEXT_RHO] = rho
+    row[columns.LIMIT] = form.betas[2] if form.radius is None else form.radius
+    row[columns.SHARE] = form.misfit_share(0.0, rho)
+    row[columns.STRETCH] = row[columns.ACTIVE] = 1.0
     return row

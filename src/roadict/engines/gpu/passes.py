@@ -22,30 +22,30 @@ number per problem, in float64: an iteration needs nothing from the host.
 import triton
 import triton.language as tl
 
-# Columns of ``control``, one row for each problem.
-RHO = tl.constexpr(0)
-NEXT_RHO = tl.constexpr(1)
-LIMIT = tl.constexpr(2)  # the ball's radius, or β3 of a ridge
-SHARE = tl.constexpr(3)  # of the misfit that S3 keeps
-STRETCH = tl.constexpr(4)  # of the misfit, where ρ has changed
-NORM = tl.constexpr(5)  # of the misfit, stretched
-COUNT = tl.constexpr(6)  # iterations since reports were read
-ACTIVE = tl.constexpr(7)  # 0: the kernels leave this problem alone
-N_CONTROL = tl.constexpr(8)
+from roadict.engines import columns
 
-# Columns of a row that an iteration reports.
-OBJECTIVE = tl.constexpr(0)
-GAP = tl.constexpr(1)
-MOVED = tl.constexpr(2)
-SIZE = tl.constexpr(3)
-ERROR = tl.constexpr(4)
-MISFIT = tl.constexpr(5)
-DRIFT = tl.constexpr(6)
-N_SUMS = tl.constexpr(8)
-OLD_SHARE = tl.constexpr(8)
-OLD_NORM = tl.constexpr(9)
-NEW_SHARE = tl.constexpr(10)
-N_REPORT = tl.constexpr(16)
+# Kernels read global numbers as constants only.
+RHO = tl.constexpr(columns.RHO)
+NEXT_RHO = tl.constexpr(columns.NEXT_RHO)
+LIMIT = tl.constexpr(columns.LIMIT)
+SHARE = tl.constexpr(columns.SHARE)
+STRETCH = tl.constexpr(columns.STRETCH)
+NORM = tl.constexpr(columns.NORM)
+COUNT = tl.constexpr(columns.COUNT)
+ACTIVE = tl.constexpr(columns.ACTIVE)
+N_CONTROL = tl.constexpr(columns.N_CONTROL)
+OBJECTIVE = tl.constexpr(columns.OBJECTIVE)
+GAP = tl.constexpr(columns.GAP)
+MOVED = tl.constexpr(columns.MOVED)
+SIZE = tl.constexpr(columns.SIZE)
+ERROR = tl.constexpr(columns.ERROR)
+MISFIT = tl.constexpr(columns.MISFIT)
+DRIFT = tl.constexpr(columns.DRIFT)
+N_SUMS = tl.constexpr(columns.SUMS_WIDTH)
+OLD_SHARE = tl.constexpr(columns.OLD_SHARE)
+OLD_NORM = tl.constexpr(columns.OLD_NORM)
+NEW_SHARE = tl.constexpr(columns.NEW_SHARE)
+N_REPORT = tl.constexpr(columns.N_REPORT)
 
 
 @triton.jit
