@@ -1,5 +1,6 @@
 """Runs that share a batch on the GPU, carried out by Triton's interpreter: each is as if it were alone."""
 
+import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -116,6 +117,19 @@ def test_unlike_fits_do_not_disturb_each_other(first, second):
     for together, alone in zip(all_together(tasks), [task() for task in tasks], strict=True):
         np.testing.assert_allclose(together.components_, alone.components_, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(together.history_["objective"], alone.history_["objective"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("block", ["sparse", "rank_one"])
+def test_runs_with_unlike_blocks_share_no_batch(make_problem, block):
+    """The second has a block that no engine knows: it is refused, where the first one's batch would do another step."""
+
+    def start(**blocks):
+        problem, atoms, codes = make_problem("exact", (5, 3, 30))
+        form = dataclasses.replace(problem.formulation, **blocks)
+        make_engine("cuda", dataclasses.replace(problem, formulation=form), atoms, codes, None, SERIAL)
+
+    with pytest.raises(ValueError, match=f'no step for {block}="other"'):
+        all_together([start, lambda: start(**{block: "other"})])
 
 
 def test_ranks_share_no_batch(make_problem):
