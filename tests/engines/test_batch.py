@@ -1,5 +1,7 @@
 """Runs that share a batch on the GPU, carried out by Triton's interpreter: each is as if it were alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,17 @@ def test_each_of_many_fits_has_its_callback():
     ]
     fit_all(models, [DATA, 2 * DATA])
     assert sorted(seen) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("block", ["sparse", "rank_one"])
+def test_runs_with_unlike_blocks_share_no_batch(make_problem, block):
+    """The second has a block that no engine knows: it is refused, where the first one's batch would do another step."""
+    problem, atoms, codes = make_problem("exact", (5, 3, 30))
+    form = dataclasses.replace(problem.formulation, **{block: "other"})
+    pool = Pool(2)
+    make_engine("cuda", problem, atoms, codes, None, SERIAL, pool)
+    with pytest.raises(ValueError, match=f'no step for {block}="other"'):
+        make_engine("cuda", dataclasses.replace(problem, formulation=form), atoms, codes, None, SERIAL, pool)
 
 
 def test_ranks_share_no_batch(make_problem):

@@ -3,6 +3,7 @@
 Real GPUs are measured, and compared over 50 iterations, by ``benchmarks/gpu.py``.
 """
 
+import dataclasses
 import itertools
 import os
 import subprocess
@@ -211,6 +212,15 @@ def test_what_does_not_fit_is_told_in_bytes(make_problem):
     assert "needs 3.0 GiB of GPU memory and 1.0 GiB are free" in message
     assert "float32" in message
     assert "torchrun" in message
+
+
+@pytest.mark.parametrize("form", ["exact", "inexact-three"])
+@pytest.mark.parametrize("block", ["sparse", "rank_one"])
+def test_a_block_that_the_engine_has_no_step_for_is_refused(make_problem, form, block):
+    problem, *start = make_problem(form, (5, 3, 30))
+    other = dataclasses.replace(problem.formulation, **{block: "other"})
+    with pytest.raises(ValueError, match=f'"cuda" has no step for {block}="other", .*use engine="reference"'):
+        CudaEngine(dataclasses.replace(problem, formulation=other), *start)
 
 
 def test_too_many_features_are_refused():

@@ -94,8 +94,8 @@ class Pool:
 
 def _kind(problem: Problem, n_atoms: int) -> tuple[Any, ...]:
     """What runs of one batch have in common."""
-    form, data = problem.formulation, problem.data
-    return data.shape, data.dtype, n_atoms, problem.observed is None, form.exact_consensus, form.radius is None
+    data = problem.data
+    return data.shape, data.dtype, n_atoms, problem.observed is None, problem.formulation.kind
 
 
 class Slot:
