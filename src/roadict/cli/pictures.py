@@ -142,8 +142,7 @@ def inpaint(
 
     holes = ranges.checked(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, holes)
-    marked = None if mask is None else _marked(files.read_picture(mask))
-    missing = missing_pixels(holes, marked)
+    missing = missing_pixels(holes, None if mask is None else files.read_mask(mask))
     original = _original(compare, holes.shape[:2], holes)
     if not quiet:
         typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
@@ -201,14 +200,6 @@ def _pictures_in(folder: Path) -> list[Path]:
     if not found:
         raise ValueError(f"--train {folder} holds no pictures ({', '.join(SUFFIXES)})")
     return found
-
-
-def _marked(mask: Picture) -> Picture:
-    """A mask of any colour as one plane; its alpha does not count."""
-    from roadict.pictures import ranges
-
-    colour, _ = ranges.split(mask, ranges.white(mask))
-    return colour if colour.ndim == 2 else colour.max(axis=2)
 
 
 def _is_colour(picture: Picture) -> bool:
