@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict import __version__, checks
-from roadict.pictures.superresolution import SuperResolution
+from roadict.pictures.superresolution import SuperResolution, saved_parameters
 from roadict.progress.terminal import Progress
 from roadict.runs.loop import Callback
 
@@ -90,7 +90,7 @@ def trained(
     with contextlib.suppress(OSError, ValueError):  # missing, unreadable or damaged: trained anew
         path = cache_folder() / name
         found = SuperResolution.load(path)
-        if found.parameters() == model.parameters():
+        if saved_parameters(found) == saved_parameters(model):
             found.n_jobs = model.n_jobs
             say(f"model from {path}")
             return found
@@ -110,7 +110,7 @@ def trained(
 
 def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
     """A name for version, settings and training pictures."""
-    chosen = [__version__, model.parameters(), repr(model.random_state)]
+    chosen = [__version__, saved_parameters(model), repr(model.random_state)]
     settings = json.dumps(chosen, sort_keys=True, default=lambda number: number.item())  # NumPy's own numbers
     digest = hashlib.sha256(settings.encode())
     for picture in pictures:
