@@ -11,7 +11,7 @@ from roadict.experiments.markup import Shown, render, shown, uri
 from roadict.experiments.summary import Spread
 from roadict.experiments.trial import atom_sheet, png
 from roadict.metrics import dictionary_error, match_atoms, psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
 from roadict.progress.terminal import Progress, silent
 from roadict.synthetic import Planted
@@ -87,8 +87,9 @@ def enlarged(seed: int, report: Progress = silent) -> list[Shown]:
         for name in ("coffee", "camera", "grass")
     ]
     small = resize(cat, tuple(length // SCALE for length in cat.shape))
+    recipe = Recipe(max_samples=2000)
     model = SuperResolution(
-        SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, max_samples=2000, random_state=seed
+        SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, recipe=recipe, random_state=seed
     ).fit(training, report)
     by_road, bicubic = model.predict(small, report), resize(small, cat.shape)
     given = np.kron(small, np.ones((SCALE, SCALE)))

@@ -20,7 +20,7 @@ from roadict.experiments.images import Material, load
 from roadict.experiments.methods import Method
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import resize
 from roadict.runs.snapshot import Snapshot
 from roadict.seeds import streams
@@ -186,20 +186,18 @@ def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple
         if material.draw is not None:
             (rng,) = streams(trial.seed, DRAW_KEY, 1)
             training = tuple(training[i] for i in rng.choice(len(training), material.draw, replace=False))
-        grid: dict[str, Any] = (
-            {"features": "pixels", "patch_size": 6, "stride": 4} if problem.picture == "digit" else {}
-        )
+        recipe = dict(trial.method.parameters)
+        if problem.picture == "digit":
+            recipe |= {"features": "pixels", "patch_size": 6, "stride": 4}
         model = SuperResolution(
             problem.scale,
             approach=problem.approach,
+            method=recipe.pop("method"),
             n_components=problem.n_components,
             max_iter=problem.max_iter,
-            max_samples=20_000,
+            recipe=Recipe(max_samples=20_000, engine=trial.engine or "auto", **recipe),
             random_state=trial.seed,
             n_jobs=1,
-            engine=trial.engine or "auto",
-            **grid,
-            **dict(trial.method.parameters),
         )
         big = model.fit(training).predict(small)
         others = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
