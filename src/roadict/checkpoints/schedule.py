@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints import storage
-from roadict.checkpoints.lock import Claim
+from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, Facts, Found
 from roadict.ranks.collectives import offset, together, words
 from roadict.ranks.comm import Comm, is_restart
@@ -38,15 +38,15 @@ class Checkpoint:
     stop : callable or None
         Called without arguments after every iteration; a number other than 0 (of a signal) ends the run with a last
         checkpoint and a ``RunStoppedError``.
-    claim : Claim or None
-        On the folder, where it should outlast the fit. None: the fit has its own.
+    lock : FolderLock or None
+        Of the folder, where it should outlast the fit. None: the fit has its own.
     """
 
     folder: str | os.PathLike[str]
     every: float = EVERY
     resume: bool = True
     stop: Callable[[], int] | None = None
-    claim: Claim | None = None
+    lock: FolderLock | None = None
 
 
 class RunStoppedError(Exception):
@@ -74,8 +74,8 @@ class Keeper:
     n_rows : int
         This rank's samples.
     comm : Comm
-    claim : Claim
-        On the folder. The keeper takes hold of it; who made it lets it go.
+    lock : FolderLock
+        Of the folder. The keeper acquires it; its creator releases it.
 
     Attributes
     ----------
@@ -85,17 +85,17 @@ class Keeper:
         Written with every checkpoint; those of the one found, to begin with.
     """
 
-    def __init__(self, settings: Checkpoint, problem: Facts, n_rows: int, comm: Comm, claim: Claim) -> None:
+    def __init__(self, settings: Checkpoint, problem: Facts, n_rows: int, comm: Comm, lock: FolderLock) -> None:
         self._settings, self._problem, self._comm = settings, problem, comm
         self._folder = Path(settings.folder)
-        own = claim.take(comm) and is_restart(comm)
+        own = lock.acquire(comm) and is_restart(comm)
         present = words(comm, together(comm, lambda: self._open(settings.resume or own)))[0]
         self._number = max(present, default=0)
         self._spoiled: list[int] = []
         self.found = self._find(present, n_rows)
         self.notes: Facts = {} if self.found is None else self.found.facts["notes"]
         self._last = time.monotonic()
-        claim.sign()
+        lock.write_owner()
 
     def _open(self, resume: bool) -> list[int]:
         """Make the folder ready and return the numbers of its checkpoints; rank 0 does this."""

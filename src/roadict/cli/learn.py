@@ -236,7 +236,7 @@ def _one_voice(comm: "Comm") -> Iterator[None]:
 def _kept(model: "Learned", keeping: Keeping | None, comm: "Comm") -> Iterator[str]:
     """Keep the run of the model until the block has ended well; yields what is to be said first, or nothing."""
     from roadict.checkpoints import storage
-    from roadict.checkpoints.lock import Claim
+    from roadict.checkpoints.lock import FolderLock
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.ranks.comm import is_restart, started_by_torchrun
 
@@ -244,8 +244,8 @@ def _kept(model: "Learned", keeping: Keeping | None, comm: "Comm") -> Iterator[s
         yield ""
         return
     folder, every, resume = keeping
-    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, Claim(folder) as claim:
-        model.set_params(checkpoint=Checkpoint(folder, every, resume, stop, claim))
+    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, FolderLock(folder) as lock:
+        model.set_params(checkpoint=Checkpoint(folder, every, resume, stop, lock))
         fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
         yield f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
         if comm.rank == 0:

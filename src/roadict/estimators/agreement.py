@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints.lock import Claim
+from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.schedule import Checkpoint, Keeper, fingerprint
 from roadict.checkpoints.storage import Facts
 from roadict.ranks.collectives import counts, words
@@ -105,11 +105,11 @@ def keeping(
         "dtype": str(data.dtype),
         "data": fingerprint(rows, comm),
     }
-    if settings.claim is not None:
-        yield Keeper(settings, problem, len(data), comm, settings.claim)
+    if settings.lock is not None:
+        yield Keeper(settings, problem, len(data), comm, settings.lock)
         return
-    with Claim(settings.folder) as claim:
-        yield Keeper(settings, problem, len(data), comm, claim)
+    with FolderLock(settings.folder) as lock:
+        yield Keeper(settings, problem, len(data), comm, lock)
 
 
 def start_facts(dict_init: Array | None, code_init: Array | None, comm: Comm) -> Facts:
