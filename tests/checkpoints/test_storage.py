@@ -189,16 +189,7 @@ def test_a_second_run_in_the_folder_is_refused_while_the_first_lasts(tmp_path):
     assert len(said) == 2
     assert "processes outlive a torchrun that was killed" in said[0]
     assert road(rho=10.0, checkpoint=tmp_path).fit(DATA).n_iter_ > 2
-    assert not (tmp_path / lock.NAME).exists()
-
-
-@pytest.mark.parametrize(
-    "words", [b"", b"\xff\x00", b"[" * 100_000, b"3", b'{"starters": 3}', b'{"process": 1, "starters": []}']
-)
-def test_a_damaged_claim_is_no_claim(tmp_path, words):
-    (tmp_path / lock.NAME).write_bytes(words)
-    with lock.Claim(tmp_path) as claim:
-        assert not claim.take(SERIAL)
+    assert not list(tmp_path.glob(f"{lock.NAME}*"))
 
 
 def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_else(stopped, monkeypatch):
@@ -211,7 +202,7 @@ def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_el
     own = mark.read_bytes()
     with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
         restarted()  # not a restart at all
-    assert mark.read_bytes() == own, "who is refused claims nothing"
+    assert mark.read_bytes() == own, "who is refused owns nothing"
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     facts = json.loads(own)
     for other in (

@@ -218,7 +218,7 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("roadict.files.models.atomic_write", full)
+        patch.setattr("roadict.files.atomic.atomic_write", full)
         assert_told(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 

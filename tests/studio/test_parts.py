@@ -1,12 +1,14 @@
 """What the studio is made of, without a browser."""
 
 import io
+import os
 import re
 import socket
 import subprocess
 import sys
 import tempfile
 from base64 import b64decode
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -203,6 +205,23 @@ def test_folders_of_studios_that_live_are_left_alone(tmp_path, monkeypatch):
             assert first.is_dir()
         assert not second.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["roadict-studio-of-somebody"]
+
+
+def test_the_folder_of_a_studio_that_was_killed_is_removed_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    program = "from roadict.studio.folder import own_folder\n"
+    program += "with own_folder() as folder:\n (folder / 'file').touch(); print(folder, flush=True); input()"
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        left = Path(process.stdout.readline().strip())
+        with own_folder():
+            assert (left / "file").exists()
+        process.kill()
+    assert left.exists()
+    with own_folder() as folder:
+        assert sorted(tmp_path.iterdir()) == [folder, folder.with_suffix(".lock")]
 
 
 def test_without_gradio_the_extra_is_named():

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints import storage
-from roadict.checkpoints.lock import Claim
+from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, LoadedCheckpoint, Metadata
 from roadict.ranks.collectives import counts, offset, together, words
 from roadict.ranks.comm import Comm, is_restart
@@ -42,8 +42,8 @@ class Checkpoint:
     stop : callable, default=None
         Called without arguments after every iteration; a number other than 0 (of a signal) ends the run with a last
         checkpoint and a ``RunStoppedError``.
-    claim : Claim, default=None
-        On the folder, where it should outlast the fit. None: the fit has its own.
+    lock : FolderLock, default=None
+        Of the folder, where it should outlast the fit. None: the fit has its own.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Checkpoint:
     every: float = EVERY
     resume: bool = True
     stop: Callable[[], int] | None = None
-    claim: Claim | None = None
+    lock: FolderLock | None = None
 
 
 class RunStoppedError(Exception):
@@ -90,8 +90,8 @@ class Checkpoints:
     n_rows : int
         This rank's samples.
     comm : Comm
-    claim : Claim
-        On the folder. It is taken here; who made it lets it go.
+    lock : FolderLock
+        Of the folder. It is acquired here; its creator releases it.
 
     Attributes
     ----------
@@ -99,17 +99,17 @@ class Checkpoints:
         Written with every checkpoint; those of the one loaded, to begin with.
     """
 
-    def __init__(self, settings: Checkpoint, problem: Metadata, n_rows: int, comm: Comm, claim: Claim) -> None:
+    def __init__(self, settings: Checkpoint, problem: Metadata, n_rows: int, comm: Comm, lock: FolderLock) -> None:
         self._settings, self._problem, self._comm = settings, problem, comm
         self._folder = Path(settings.folder)
-        own = claim.take(comm) and is_restart(comm)
+        own = lock.acquire(comm) and is_restart(comm)
         present = words(comm, together(comm, lambda: self._open(settings.resume or own)))[0]
         self._number = max(present, default=0)
         self._spoiled: list[int] = []
         self._loaded = self._load(present, n_rows)
         self.notes: Metadata = {} if self._loaded is None else self._loaded.metadata["notes"]
         self._last = time.monotonic()
-        claim.sign()
+        lock.write_owner()
 
     def take_loaded(self) -> LoadedCheckpoint | None:
         """Return the checkpoint to resume from, if there is one, and hold it no longer: its files can then go."""
@@ -192,11 +192,11 @@ def open_checkpoints(
         "dtype": str(data.dtype),
         "data": fingerprint(rows, comm),
     }
-    if settings.claim is not None:
-        yield Checkpoints(settings, problem, len(data), comm, settings.claim)
+    if settings.lock is not None:
+        yield Checkpoints(settings, problem, len(data), comm, settings.lock)
         return
-    with Claim(settings.folder) as claim:
-        yield Checkpoints(settings, problem, len(data), comm, claim)
+    with FolderLock(settings.folder) as lock:
+        yield Checkpoints(settings, problem, len(data), comm, lock)
 
 
 def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:

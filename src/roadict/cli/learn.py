@@ -244,7 +244,7 @@ def _one_voice(comm: "Comm") -> Iterator[None]:
 def _saved(saving: Saving | None, comm: "Comm") -> Iterator[tuple["Checkpoint | None", str]]:
     """Save a run until the block has ended well; yields how, and what is to be said first, or nothing."""
     from roadict.checkpoints import storage
-    from roadict.checkpoints.lock import Claim
+    from roadict.checkpoints.lock import FolderLock
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.ranks.comm import is_restart, started_by_torchrun
 
@@ -252,10 +252,10 @@ def _saved(saving: Saving | None, comm: "Comm") -> Iterator[tuple["Checkpoint | 
         yield None, ""
         return
     folder, every, resume = saving
-    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, Claim(folder) as claim:
+    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, FolderLock(folder) as lock:
         fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
         notice = f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
-        yield Checkpoint(folder, every, resume, stop, claim), notice
+        yield Checkpoint(folder, every, resume, stop, lock), notice
         if comm.rank == 0:
             storage.clear(folder)
 
