@@ -13,7 +13,8 @@ from roadict.experiments.page import make_page, told
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
-from roadict.experiments.trial import Finished, atom_sheet, png
+from roadict.experiments.trial import Finished, atom_sheet
+from roadict.raster import png
 
 SECONDS = {"wall": 2.0, "cpu": 1.0}
 
