@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.experiments.dot_plot import Strip, dot_plot
-from roadict.experiments.figures import Curve, curves, line_plot
+from roadict.experiments.figures import Curve, Strip, curves, dot_plot, line_plot
 from roadict.experiments.plan import Experiment, Panel
 from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
