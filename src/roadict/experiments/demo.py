@@ -7,13 +7,15 @@ import numpy as np
 
 from roadict.estimators import ROAD
 from roadict.experiments.figures import Curve, line_plot
-from roadict.experiments.markup import Shown, render, shown, uri
+from roadict.experiments.shown import Shown, shown
 from roadict.experiments.summary import Spread
-from roadict.experiments.trial import atom_sheet, png
+from roadict.experiments.trial import atom_sheet
+from roadict.markup import render
 from roadict.metrics import dictionary_error, match_atoms, psnr
 from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
 from roadict.progress.terminal import Progress, silent
+from roadict.raster import data_uri, png
 from roadict.synthetic import Planted
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, repor
     pairs = _pairs(truth, model)
     lines = _run(model.history_)
     return render(
+        "experiments",
         "demo.html",
         seed=seed,
         n_samples=len(truth.data),
@@ -105,7 +108,7 @@ def _pairs(truth: Planted, model: ROAD) -> list[Pair]:
     indices, signs = match_atoms(model.components_, truth.dictionary)
     learned = model.components_[indices] * signs[:, None]
     return [
-        Pair(uri(png(atom_sheet(true[None]))), uri(png(atom_sheet(own[None]))), float(true @ own))
+        Pair(data_uri(png(atom_sheet(true[None]))), data_uri(png(atom_sheet(own[None]))), float(true @ own))
         for true, own in zip(truth.dictionary, learned, strict=True)
     ]
 

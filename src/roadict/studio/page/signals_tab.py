@@ -1,6 +1,5 @@
 """The tab for signals: learn a dictionary from a matrix."""
 
-import html
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,7 +72,7 @@ class SignalsTab(Tab):
             return panels.problem(str(error))
         empty = int(np.isnan(data).sum())
         text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (f"; {empty:,} are missing" if empty else "")
-        return f'<p class="rd-summary">{html.escape(text)}</p>'
+        return panels.dropped(text)
 
     def _run(
         self,
