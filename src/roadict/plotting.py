@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roadict.drawing.raster import mosaic
 from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
 from roadict.metrics import match_atoms
-from roadict.raster import mosaic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 __all__ = ["atoms_figure", "compare_atoms_figure", "history_figure", "save_figure"]
 
@@ -134,7 +135,7 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
 
 
 def history_figure(
-    history: Mapping[str, ArrayLike], title: str | None = None, finished: tuple[float, float, bool] | None = None
+    history: Mapping[str, ArrayLike], title: str | None = None, finished: tuple[float, float, str] | None = None
 ) -> Figure:
     """Draw how a run converged: objective on the left, residuals and data error (log scale) on the right.
 
@@ -145,8 +146,8 @@ def history_figure(
         the heading. Other keys are ignored. Zeros and NaN have no place on a log scale and leave gaps.
     title : str, default=None
         None: the number of iterations.
-    finished : (float, float, bool), default=None
-        Objective and error of the fit as it was returned, and whether the exact finish made it: a marked point.
+    finished : (float, float, str), default=None
+        Objective and error of the fit as it was returned, a marked point, and its label.
 
     Returns
     -------
@@ -197,14 +198,13 @@ def history_figure(
     return figure
 
 
-def _mark_finished(left: Axes, right: Axes, length: int, finished: tuple[float, float, bool]) -> None:
+def _mark_finished(left: Axes, right: Axes, length: int, finished: tuple[float, float, str]) -> None:
     """Mark the fit that was returned: its objective and error are not those of the last iteration."""
-    objective, error, exact = finished
-    label = "after the exact finish" if exact else "returned"
+    objective, error, label = finished
     left.plot(length, objective, "D", color=_TRUE, mfc="none", ms=7, label=label)
     left.legend(loc="best", frameon=True, framealpha=0.85, fontsize=9)
     if error > 0:
-        right.plot(length, error, "D", color=_ERROR, mfc="none", ms=7, label=f"data error {label}")
+        right.plot(length, error, "D", color=_ERROR, mfc="none", ms=7, label=f"data error, {label}")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) -> None:

@@ -9,14 +9,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from roadict.charts import Mark
+from roadict.drawing.charts import Mark
+from roadict.drawing.raster import png
 from roadict.experiments.figures import curves, line_plot
 from roadict.experiments.page import make_page, told
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
 from roadict.experiments.trial import Finished, atom_sheet
-from roadict.raster import png
 
 SECONDS = {"wall": 2.0, "cpu": 1.0}
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from roadict.charts import Mark
+from roadict.drawing.charts import Mark
 from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
 from roadict.studio.commands import TASKS, Command, learn_command, picture_command
 from roadict.studio.folder import own_folder

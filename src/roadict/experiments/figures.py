@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from roadict.charts import Chart, Mark, Scale, element, hover, svg, text
+from roadict.drawing.charts import Chart, Mark, Scale, element, hover, svg, text
 from roadict.experiments.methods import INEXACT_ONE, INEXACT_THREE, OPPONENTS, SYNTHETIC
 from roadict.experiments.summary import Spread, Values, spread
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from roadict.drawing.markup import render
 from roadict.experiments.figures import Curve, Strip, curves, dot_plot, line_plot
 from roadict.experiments.plan import Experiment, Panel
 from roadict.experiments.published import doubts, published
@@ -17,7 +18,6 @@ from roadict.experiments.shown import Shown, shown
 from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
 from roadict.experiments.trial import ATOMS, ORIGINAL
 from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts
-from roadict.markup import render
 
 OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", TOO_FEW)
 

@@ -3,7 +3,7 @@
 import io
 from dataclasses import dataclass
 
-from roadict.raster import data_uri
+from roadict.drawing.raster import data_uri
 
 SMALL = 100
 """Pictures narrower than this are shown whole, in their pixels."""

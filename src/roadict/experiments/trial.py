@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from roadict.drawing.raster import grey, mosaic, png
 from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
 from roadict.experiments.images import Material, load
 from roadict.experiments.methods import Method
@@ -21,7 +22,6 @@ from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
 from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import resize
-from roadict.raster import grey, mosaic, png
 from roadict.runs.snapshot import Snapshot
 from roadict.seeds import streams
 from roadict.synthetic import Planted, planted

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.charts import Chart, Mark, Scale, element, svg
-from roadict.raster import Atoms, data_uri, grey, mosaic, own_scale, png
+from roadict.drawing.charts import Chart, Mark, Scale, element, svg
+from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
 
 MAX_ATOMS = 256
 MAX_CURVES = 64
@@ -19,17 +19,19 @@ LEGEND = 16
 _svg = partial(svg, WIDTH, HEIGHT)
 
 
-def objective_curve(runs: Sequence[Sequence[float]]) -> str:
-    """Draw the objective against the iteration, the latest start in front of the others."""
+def objective_curve(runs: Sequence[Sequence[float]], marks: Sequence[Mark] = ()) -> str:
+    """Draw the objective against the iteration, the latest start in front of the others, and points with a label."""
     longest = max((len(run) for run in runs), default=0)
     if longest < 2:
         return _empty("The objective will be drawn here.")
-    settled = np.concatenate([run[2:] if len(run) > 10 else run for run in runs])  # the first may be off any scale
+    shown = [run[2:] if len(run) > 10 else run for run in runs]  # the first may be off any scale
+    settled = np.concatenate([*shown, [mark.y for mark in marks]])
     low, high = float(np.min(settled)), float(np.max(settled))
     room = 0.04 * ((high - low) or abs(high) or 1.0)
     chart = _chart(1, longest, Scale(low - room, high + room, HEIGHT - BOTTOM, TOP))
     lines = [_curve(chart, np.asarray(run), "c0" if run is runs[-1] else "before") for run in runs]
-    return _svg([_axes(chart, "iteration"), *lines], "Objective against the iteration")
+    rings = [chart.mark(*mark) for mark in marks]
+    return _svg([_axes(chart, "iteration"), *lines, *rings], "Objective against the iteration")
 
 
 def residual_curves(curves: dict[str, NDArray[np.float64]], marks: Sequence[Mark] = ()) -> str:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from roadict.markup import render
+from roadict.drawing.markup import render
 from roadict.studio.drawings import atoms_picture, objective_curve
 from roadict.studio.jobs import Job, Seen
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from roadict import charts
+from roadict.drawing import charts
 from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
 

@@ -8,8 +8,8 @@ import gradio as gr
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.drawing.raster import data_uri, png
 from roadict.pictures.files import write_picture
-from roadict.raster import data_uri, png
 from roadict.studio import comparison, inputs, panels
 from roadict.studio.commands import TASKS, Command, picture_command
 from roadict.studio.jobs import Job

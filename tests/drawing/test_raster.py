@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from roadict.raster import data_uri, grey, mosaic, own_scale, png
+from roadict.drawing.raster import data_uri, grey, mosaic, own_scale, png
 
 
 @pytest.mark.parametrize(("count", "columns", "zoom", "gap"), [(7, 3, 1, (1, 1)), (4, 4, 3, (5, 2)), (1, 1, 2, (0, 0))])

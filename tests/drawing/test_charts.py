@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from roadict.charts import CSS_FILE, POINTS, Chart, Scale, element, hover, svg
+from roadict.drawing.charts import CSS_FILE, POINTS, Chart, Scale, element, hover, svg
 
 HOSTILE = """</text><script>alert('"&"')</script>"""
 

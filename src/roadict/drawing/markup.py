@@ -14,9 +14,9 @@ def render(room: str, template: str, **values: Any) -> str:
 
 @cache
 def _environment(room: str) -> Environment:
-    package = Path(__file__).parent
+    here = Path(__file__).parent
     return Environment(
-        loader=FileSystemLoader([package / room / "templates", package]),  # the second for charts.css
+        loader=FileSystemLoader([here.parent / room / "templates", here]),  # the second for charts.css
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
         trim_blocks=True,
