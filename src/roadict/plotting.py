@@ -189,7 +189,7 @@ def history_figure(
     right.set(xlabel="iteration", ylabel="relative size (log scale)")
     if finished is not None:
         _mark_finished(left, right, length, finished)
-    right.legend(loc="upper right", frameon=True, framealpha=0.85, fontsize=9)
+    right.legend(loc="best", frameon=True, framealpha=0.85, fontsize=9)
     for axes in (left, right):
         axes.grid(color="#dddddd", lw=0.6)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
