@@ -21,6 +21,7 @@ from roadict.runs.result import Fit
 from roadict.runs.state import RunState
 from roadict.updates.registry import UPDATES, Update
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
+from roadict.updates.sequential import absolute_penalty
 from roadict.updates.sparse import change, energies, residual
 
 Array = NDArray[np.floating]
@@ -41,6 +42,7 @@ def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> 
 
     Every atom is, of ten samples drawn at random, the one whose largest correlation with the atoms before it is
     smallest. Two atoms that start as neighbours tend to stay so: plain draws find fewer planted atoms.
+    ``road.start.draw_samples`` differs: samples in random order, on any number of ranks, but for repeated directions.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ class Alternation:
     ) -> None:
         self._data, self._size = data, float(np.linalg.norm(data))
         self._step, self._code, self._alpha = partial(update.step, **arguments), code, alpha
-        self._penalty = update.penalty if code is None else None
+        self._penalty = update.penalty if code is None and update.penalty else absolute_penalty
         self._exploring = 0 if code is None else max_iter - round(SETTLING * max_iter)
         self._dictionary, self._codes = dictionary, codes
         self._errors = energies(residual(data, dictionary, codes))
@@ -166,8 +168,7 @@ class Alternation:
         misfit = float(errors.sum())
         if self._alpha == 0:
             return math.sqrt(misfit)
-        penalty = self._penalty(codes, self._alpha) if self._penalty else self._alpha * float(np.abs(codes).sum())
-        return (misfit / 2 + penalty) / self._alpha
+        return (misfit / 2 + self._penalty(codes, self._alpha)) / self._alpha
 
     def state(self) -> RunState:
         """Return the arrays of the run between two iterations."""

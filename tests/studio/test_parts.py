@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from roadict.drawing.charts import Mark
 from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
 from roadict.studio.commands import TASKS, Command, learn_command, picture_command
 from roadict.studio.folder import own_folder
@@ -147,6 +148,18 @@ def test_drawings_are_well_formed():
         assert "nan" not in text
     assert drawings.objective_curve([]) == drawings.objective_curve([[1.0]])
     assert len(drawn[0]) < 20_000  # long runs are thinned
+
+
+def test_a_marked_point_lies_beyond_the_curves():
+    curve = np.array([1.0, 0.1, 0.01])
+    root = ElementTree.fromstring(drawings.residual_curves({"error": curve}, [Mark(4, 1e-11, "finished fit")]))
+    (ring, label) = root.find("g")
+    (path,) = (tag.get("d") for tag in root.findall("path") if "h" not in tag.get("d"))
+    points = np.array(re.findall(r"([\d.]+) ([\d.]+)", path), float)
+    assert label.text == "finished fit"
+    steps = np.diff([*points, (float(ring.get("cx")), float(ring.get("cy")))], axis=0)
+    assert steps[:, 0] == pytest.approx(steps[0, 0], abs=0.05)  # one iteration each
+    assert steps[:, 1] == pytest.approx(steps[0, 1] * np.array([1, 1, 9]), abs=0.1)  # decades
 
 
 def test_bars_are_as_high_as_the_usage_and_fall():

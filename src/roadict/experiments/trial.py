@@ -1,6 +1,5 @@
 """Carry out one trial. The same trial gives the same numbers, whatever runs beside it."""
 
-import io
 import math
 import time
 import warnings
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from roadict.drawing.raster import grey, mosaic, png
 from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
 from roadict.experiments.images import Material, load
 from roadict.experiments.methods import Method
@@ -204,31 +204,14 @@ def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple
     return {"psnr": psnr(big, truth)}, {"": png(big)} | others
 
 
-def atom_sheet(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Square atoms side by side in a picture of 0 to 1, the largest first; each on its own scale, grey is zero.
-
-    What lies between them is transparent, so that the sheet suits a page of any colour.
+def atom_sheet(atoms: NDArray[Any]) -> NDArray[np.uint8]:
+    """Square atoms side by side, the largest first, as greys and opacities; each on its own scale, grey is zero.
 
     Examples
     --------
     >>> atom_sheet(np.eye(4)).shape
     (5, 5, 2)
     """
-    side = math.isqrt(atoms.shape[1])
     columns = min(SHEET, math.isqrt(len(atoms)))
-    chosen = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
-    sheet = np.zeros((columns, columns, side + 1, side + 1, 2))
-    for place, atom in enumerate(atoms[chosen]):
-        spot = sheet[place // columns, place % columns, :side, :side]
-        largest = np.abs(atom).max() or 1.0
-        spot[..., 0], spot[..., 1] = 0.5 + atom.reshape(side, side) / (2 * largest), 1
-    return sheet.swapaxes(1, 2).reshape(columns * (side + 1), -1, 2)[:-1, :-1]
-
-
-def png(picture: NDArray[Any]) -> bytes:
-    """A grey picture of 0 to 1, perhaps with opacities beside the greys, as the bytes of a PNG file."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)).save(file, "png", optimize=True)
-    return file.getvalue()
+    largest = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
+    return grey(mosaic(atoms[largest], columns))

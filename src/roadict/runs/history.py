@@ -22,6 +22,11 @@ class Finished(NamedTuple):
     error: float
     exact: bool
 
+    @property
+    def label(self) -> str:
+        """What a chart calls it."""
+        return "exact finish" if self.exact else "returned"
+
 
 class History(Mapping[str, NDArray[np.float64]]):
     """Per-iteration measures of a run, by name.
@@ -46,6 +51,11 @@ class History(Mapping[str, NDArray[np.float64]]):
     def __init__(self, columns: Mapping[str, Any], finished: Finished | None = None) -> None:
         self.finished = finished
         self._columns = {name: np.asarray(column, dtype=np.float64) for name, column in columns.items()}
+
+    @property
+    def residuals(self) -> tuple[str, str]:
+        """Names of the two columns that fall to zero as a run converges."""
+        return ("primal", "dual") if "primal" in self._columns else ("code_change", "atom_change")
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         return self._columns[name]
@@ -75,4 +85,6 @@ class History(Mapping[str, NDArray[np.float64]]):
         """
         from roadict.plotting import history_figure
 
-        return history_figure(self._columns, finished=self.finished)
+        finished = self.finished
+        marked = None if finished is None else (finished.objective, finished.error, finished.label)
+        return history_figure(self._columns, finished=marked)
