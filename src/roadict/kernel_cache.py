@@ -56,7 +56,8 @@ class _Files(CompileResultCacheImpl):
         super().__init__(function)
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        base: str = super().get_filename_base(f"{fullname}{self._variant}", abiflags)  # name-line.version
+        name = f"{fullname}.{self._variant}" if self._variant else fullname
+        base: str = super().get_filename_base(name, abiflags)  # name-line.version
         name, rest = base.rsplit("-", 1)
         self.pattern = f"{name}-*.{rest.split('.')[1]}*.nb[ic]"
         return f"{base}.{self._digest}"

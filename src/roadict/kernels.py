@@ -31,7 +31,7 @@ def kernel(function: Function, *, ordered: bool = False) -> Function:
         forceinline=True,
     )(function)
     with contextlib.suppress(RuntimeError):  # no writable place for the cache
-        compiled._cache = KernelCache(function, "-ordered" if ordered else "")  # type: ignore[attr-defined]
+        compiled._cache = KernelCache(function, "ordered" if ordered else "")  # type: ignore[attr-defined]
     return compiled
 
 
@@ -76,7 +76,7 @@ class Workers:
 
 
 @kernel
-def solve_positive(matrix, target):  # type: ignore[no-untyped-def]
+def solve_positive(matrix, target):
     """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
     size = len(target)
     for i in range(size):
