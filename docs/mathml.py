@@ -4,14 +4,16 @@ import re
 
 from docutils import nodes
 from latex2mathml.converter import convert
-from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+LOG = logging.getLogger(__name__)
 
 
 def _converted(node, display):
     """Convert LaTeX; what latex2mathml does not know, it passes on as it is."""
     mathml = convert(node.astext(), display=display)
     if unknown := re.search(r"\\\w*|&(?!#?\w+;)", mathml):
-        raise ExtensionError(f"latex2mathml does not know {unknown[0]!r} in {node.astext()!r}")
+        LOG.warning("latex2mathml does not know %r in %r", unknown[0], node.astext(), location=node)
     # Browsers stretch and shift the bars of a norm that has an exponent or an index.
     return mathml.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
 

@@ -4,6 +4,7 @@ The gallery is not run here: ``tests/test_examples.py`` does that.
 """
 
 import http.server
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,14 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site):
     command = [sys.executable, str(ROOT / "docs" / "check_site.py"), str(site)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", ["how-road-works", "paper-to-code", "scale", "decisions/0004-scale"])
+def test_equations_are_mathml(site, page):
+    text = (site / f"{page}.html").read_text(encoding="utf-8")
+    assert '<div class="equation"><math ' in text
+    assert "<mfrac>" in text
+    assert "$" not in re.sub(r"<(pre|script)\b.*?</\1>", "", text, flags=re.DOTALL)
 
 
 def test_every_public_name_is_in_the_reference(site):
