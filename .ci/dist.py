@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 PACKAGE = ROOT / "src" / "roadict"
-WANTED_IN_WHEEL = ("roadict/py.typed", "roadict/__main__.py", "roadict/cli.py", "dist-info/licenses/LICENSE")
+WANTED_IN_WHEEL = ("roadict/py.typed", "roadict/__main__.py", "roadict/cli/app.py", "dist-info/licenses/LICENSE")
 # Templates, styles and scripts that the code reads.
 WANTED_IN_WHEEL += tuple(
     f"roadict/{path.relative_to(PACKAGE).as_posix()}"

@@ -14,19 +14,19 @@ from roadict.synthetic import planted
 
 
 def _get_sg_image_scraper():
-    """Let sphinx-gallery find, by this name, how to keep figures that are not pyplot's."""
+    """Let sphinx-gallery find, by this name, how to save figures that are not pyplot's."""
     return scrape
 
 
 def scrape(block, block_vars, gallery_conf):
-    """Keep the figures that a block of an example has made with ``roadict.plotting``."""
+    """Save the figures that a block of an example has made with ``roadict.plotting``."""
     from matplotlib.figure import Figure
     from sphinx_gallery.scrapers import figure_rst
 
     paths = []
     for value in block_vars["example_globals"].values():
-        if isinstance(value, Figure) and getattr(value, "number", None) is None and not hasattr(value, "kept"):
-            value.kept = True
+        if isinstance(value, Figure) and getattr(value, "number", None) is None and not hasattr(value, "saved"):
+            value.saved = True
             paths.append(next(block_vars["image_path_iterator"]))
             value.savefig(paths[-1], dpi=100)
     return figure_rst(paths, gallery_conf["src_dir"])

@@ -2,8 +2,7 @@
 Recover a planted dictionary
 ============================
 
-Data are made from 32 hidden atoms, three in each sample. ROAD is given the samples alone and finds the atoms
-again.
+Each sample combines three of 32 hidden atoms. ROAD gets only the samples and recovers the atoms.
 """
 
 from roadict import ROAD
@@ -15,7 +14,7 @@ truth = planted(400, 16, 32, sparsity=3, random_state=0)
 print("data:", truth.data.shape, " hidden atoms:", truth.dictionary.shape)
 
 # %%
-# Learn. The number of atoms is all that ROAD is told: not how many of them a sample uses, nor a weight.
+# Learn. ROAD gets the number of atoms, but neither the number of coefficients per sample nor a weight.
 
 model = ROAD(n_components=32, random_state=0).fit(truth.data)
 print(f"{model.stop_reason_} after {model.n_iter_} iterations")
@@ -23,13 +22,14 @@ print(f"atoms differ from the hidden ones by {dictionary_error(model.components_
 print(f"{(model.codes_ != 0).sum(axis=1).mean():.2f} coefficients per sample, data error {model.error_:.1e}")
 
 # %%
-# Atoms come back in another order and perhaps with the other sign. The figure matches each hidden atom with
-# its learned one and tells their correlation.
+# Learned atoms may differ in order and sign. The figure pairs each hidden atom with its learned one and shows
+# their correlation.
 
 figure = compare_atoms_figure(truth.dictionary, model.components_)
 
 # %%
-# How the run went: the objective, the two residuals of the ADMM and the data error.
+# The course of the run: objective, the two residuals of the ADMM and data error. The marked points are the
+# returned fit.
 
 history = model.history_.plot()
 

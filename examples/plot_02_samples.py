@@ -2,8 +2,8 @@
 How many samples are enough
 ===========================
 
-With too few samples many dictionaries explain the data equally well. The more there are, the surer the hidden
-one is the sparsest. ROAD is compared with K-SVD, which is told the true number of coefficients.
+With too few samples, many dictionaries explain the data equally well. With more samples, the hidden one becomes
+the sparsest. ROAD is compared with K-SVD, which gets the true number of coefficients.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from roadict.synthetic import planted
 
 counts = (30, 60, 100, 200)
 trials = 2
-errors = {"ROAD": np.empty((len(counts), trials)), "K-SVD, told the sparsity": np.empty((len(counts), trials))}
+errors = {"ROAD": np.empty((len(counts), trials)), "K-SVD, sparsity known": np.empty((len(counts), trials))}
 for row, count in enumerate(counts):
     for trial in range(trials):
         truth = planted(count, 10, 15, sparsity=2, random_state=trial)
@@ -26,7 +26,7 @@ for row, count in enumerate(counts):
             errors[name][row, trial] = dictionary_error(learned, truth.dictionary)
 
 # %%
-# Each dot is a trial, the line their mean. Below 0.01 every atom has been found.
+# Each dot is a trial, the line their mean. Below 0.01 every atom has been recovered.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for name, values in errors.items():
@@ -40,4 +40,4 @@ plt.show()
 # %%
 # **With your own data** there is no truth to compare with. Learn twice, from two halves of the samples or
 # from two values of ``random_state``, and compare the atoms with ``dictionary_error(first.components_,
-# second.components_)``. Where the two agree there were enough samples.
+# second.components_)``. If the two agree, there were enough samples.

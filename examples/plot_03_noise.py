@@ -2,8 +2,8 @@
 Noisy data
 ==========
 
-With noise an exact fit would fit the noise as well. ``epsilon`` is the relative error that ROAD may leave in
-the data, all samples together; the best value is about the share of the noise.
+An exact fit of noisy data would fit the noise as well. ``epsilon`` bounds the relative error over all samples;
+the best value is about the share of the noise.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ errors = [dictionary_error(model.components_, truth.dictionary) for model in mod
 counts = [(model.codes_ != 0).sum(axis=1).mean() for model in models]
 
 # %%
-# The atoms are right over a wide range. The number of coefficients shows a bound that is too small: noise is
-# coded, too.
+# The atoms are correct over a wide range. If the bound is too small, the number of coefficients grows: noise is
+# coded as well.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.semilogx(bounds, errors, "o-")
@@ -46,4 +46,4 @@ plt.show()
 # **With your own data**: if the noise has the standard deviation ``sigma``, pass ``epsilon=sigma *
 # np.sqrt(X.size) / np.linalg.norm(X)``. If you do not know it, learn with a few bounds and take the smallest
 # one from which the number of coefficients falls slowly. ``formulation="lasso"`` with a weight ``alpha`` is
-# the alternative for those used to it.
+# an alternative.

@@ -2,8 +2,7 @@
 Half of the entries missing
 ===========================
 
-Sensors fail, surveys have gaps. ROAD learns from the entries that were observed, and its codes fill in the
-others.
+Sensors fail, surveys have gaps. ROAD learns from the observed entries, and its codes predict the others.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +19,13 @@ X[missing] = np.nan
 print(f"{np.isnan(X).mean():.0%} of the entries are NaN")
 
 # %%
-# ``missing_values=np.nan`` says that NaN marks what was not observed. Without it NaN is an error.
+# With ``missing_values=np.nan``, NaN marks an entry that was not observed. Without it, NaN is an error.
 
 model = ROAD(16, missing_values=np.nan, random_state=0).fit(X)
 filled = model.codes_ @ model.components_
 gap = np.linalg.norm((filled - truth.data)[missing]) / np.linalg.norm(truth.data[missing])
 print(f"recovery error {dictionary_error(model.components_, truth.dictionary):.1e}")
-print(f"relative error of the entries that were never seen: {gap:.2f}")
+print(f"relative error of the unobserved entries: {gap:.2f}")
 
 # %%
 # Forty samples: as observed, filled in, and as they were.
@@ -41,7 +40,7 @@ panels[0].set_ylabel("sample")
 plt.show()
 
 # %%
-# **With your own data**: mark what is missing by NaN. Every sample and every feature needs some observed
-# entries. The more is missing, the more samples are needed and the fewer atoms a sample may use. On the
-# command line: ``roadict learn table.csv -k 16 -o model.npz --missing``, where empty cells are missing as
-# well.
+# **With your own data**: mark missing entries by NaN. Every sample and every feature needs some observed
+# entries. The more is missing, the more samples you need and the fewer atoms a sample may use. On the
+# command line: ``roadict learn table.csv -k 16 -o model.npz --missing``, where empty cells count as
+# missing.

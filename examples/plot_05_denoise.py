@@ -1,6 +1,6 @@
 """
-Take noise off a picture
-========================
+Remove noise from a picture
+===========================
 
 Patches of a picture are combinations of few atoms, noise is not. A dictionary is learned from the noisy
 picture itself.
@@ -18,7 +18,7 @@ noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape)
 better = denoise(noisy, 20, n_components=64, max_iter=60, random_state=0)
 
 # %%
-# The small dictionary keeps this page quick; by default there are 256 atoms.
+# The dictionary is small so that this example runs fast; the default is 256 atoms.
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
 for axes, (title, picture) in zip(panels, {"noisy": noisy, "denoised": better, "original": clean}.items(), strict=True):
@@ -30,5 +30,5 @@ plt.show()
 
 # %%
 # **With your own data**: ``denoise(picture)`` takes arrays of 8 or 16 bits or floats, grey or in colour, and
-# estimates the noise where you do not give its standard deviation, in the units of the picture. On the
+# estimates the noise unless you pass its standard deviation, in the units of the picture. On the
 # command line: ``roadict denoise noisy.png -o clean.png --sigma 20``.

@@ -2,7 +2,7 @@
 Fill missing pixels
 ===================
 
-Half of the pixels are gone, and a scratch runs across. Atoms are learned from what is left.
+Half of the pixels are missing, and there is a scratch. Atoms are learned from the remaining pixels.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ filled = inpaint(holes, mask, n_components=64, max_iter=60, random_state=0)
 print(f"{mask.mean():.0%} of the pixels were missing")
 
 # %%
-# Observed pixels stay as they are.
+# Observed pixels do not change.
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
 for axes, (title, picture) in zip(
@@ -33,6 +33,6 @@ for axes, (title, picture) in zip(
 plt.show()
 
 # %%
-# **With your own data**: the mask is not zero where a pixel is missing; without a mask the transparent pixels
-# are. Holes much larger than a patch of 8 × 8 pixels are filled smoothly, not with new content. On the
+# **With your own data**: the mask is nonzero where a pixel is missing; without a mask, transparent pixels are
+# missing. Holes much larger than a patch of 8 × 8 pixels are filled smoothly, not with new content. On the
 # command line: ``roadict inpaint holes.png -o whole.png --mask mask.png``.

@@ -2,7 +2,7 @@
 Enlarge a picture
 =================
 
-Detail that a small picture lacks is predicted from dictionaries learned on other pictures.
+Dictionaries learned from other pictures predict the detail that a small picture lacks.
 """
 
 import matplotlib.pyplot as plt
@@ -36,5 +36,6 @@ plt.show()
 
 # %%
 # **With your own data**: ``roadict.pictures.upscale(picture, scale=3)`` uses a larger model, which the first
-# call trains in some 20 seconds and keeps. Pictures like your own make better teachers: pass them to ``fit``.
+# call trains in some 20 seconds and caches. Pictures similar to yours are better training data: pass them to
+# ``fit``.
 # On the command line: ``roadict upscale photo.png -o big.png --scale 3 --train folder``.

@@ -2,8 +2,8 @@
 Classify digits in a scikit-learn pipeline
 ==========================================
 
-``ROAD`` is a transformer like any other: it goes into a pipeline, its parameters into a grid search. Sparse
-codes of the pixels are the features of a linear classifier.
+``ROAD`` is a scikit-learn transformer: use it in a pipeline, and its parameters in a grid search. Sparse codes
+of the pixels are the features of a linear classifier.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ classify = make_pipeline(
     LogisticRegression(max_iter=2000),
 )
 classify.fit(train / 16, train_labels)
-print(f"{classify.score(test / 16, test_labels):.1%} of {len(test)} new digits are right")
+print(f"{classify.score(test / 16, test_labels):.1%} of {len(test)} new digits are classified correctly")
 
 # %%
 # The atoms look like digits. A digit is a combination of few of them.

@@ -2,8 +2,8 @@
 Compare learners fairly
 =======================
 
-Which dictionary is better? Code samples that no learner has seen, with the same coder and the same number of
-coefficients for all of them, and put random samples beside them as a floor.
+Which dictionary is better? Code held-out samples with the same coder and the same number of coefficients for all
+of them, and use random samples as a baseline.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,7 @@ train, test = patches[:600], patches[600:]
 atoms, sparsity = 50, 3
 
 # %%
-# The same training patches, the same number of atoms. The two-stage methods are told the number of
-# coefficients.
+# The same training patches, the same number of atoms. The two-stage methods get the number of coefficients.
 
 two_stage = {"n_nonzero_coefs": sparsity, "max_iter": 30, "random_state": 0}
 learners = {
@@ -48,6 +47,6 @@ axes.set(xlabel=f"relative error of {len(test)} new patches, {sparsity} atoms ea
 plt.show()
 
 # %%
-# **With your own data**: replace ``patches``, keep what is the same for all, and repeat with several seeds
-# before you call one method better: differences of one draw are mostly chance. ``roadict reproduce`` does
+# **With your own data**: replace ``patches``, give all learners the same conditions, and repeat with several
+# seeds before you call one method better: differences in one draw are mostly chance. ``roadict reproduce`` does
 # this for the paper's claims.

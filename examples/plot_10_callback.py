@@ -2,8 +2,8 @@
 Watch a run and stop it
 =======================
 
-A callback is called after every iteration. It may draw, log or decide that this is good enough: returning
-``True`` ends the run, and the model is ready to use.
+A callback is called after every iteration. It may plot, log or stop the run: returning ``True`` ends it, and the
+model is ready to use.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ errors, objectives = [], []
 
 
 def watch(snapshot):
-    """Keep the course, and stop once the objective has hardly changed over 200 iterations."""
+    """Record the run, and stop once the objective has hardly changed over 200 iterations."""
     errors.append(dictionary_error(snapshot.dictionary, truth.dictionary))
     objectives.append(snapshot.objective)
     recent = objectives[-200:]
@@ -29,7 +29,7 @@ model = ROAD(24, rho=10, n_init=1, callback=watch, random_state=0).fit(truth.dat
 print(f"{model.stop_reason_} after {model.n_iter_} of at most {model.max_iter} iterations")
 
 # %%
-# The atoms are there long before the last digit of the objective.
+# The atoms are found long before the objective has converged to its last digit.
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 distance = np.abs(np.array(objectives[:-1]) / objectives[-1] - 1)
@@ -40,7 +40,8 @@ axes.legend()
 plt.show()
 
 # %%
-# **With your own data**: a snapshot has ``iteration``, ``max_iter``, ``objective``, ``primal``, ``dual``,
-# ``error``, ``rho``, ``seconds``, ``dictionary`` and ``codes``. ``return snapshot.seconds > 60`` is a budget
-# of a minute for every start. For a progress line without a callback pass ``verbose=1``; what happened is in
-# ``model.history_``, also as a table by ``to_frame()``.
+# **With your own data**: a snapshot has ``start``, ``n_starts``, ``iteration``, ``max_iter``, ``objective``,
+# ``primal``, ``dual``, ``error``, ``rho``, ``seconds``, ``dictionary`` and ``codes``.
+# ``return snapshot.seconds > 60`` is a budget of a minute for every start. ``for snapshot in model.iter_fit(X)``
+# is the same without a callback. ``verbose=1`` prints a progress line. ``model.history_`` records the run;
+# ``to_frame()`` makes it a table.

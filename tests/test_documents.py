@@ -4,10 +4,12 @@ A block that cannot run here has a comment before it, ``<!-- not run: why -->``.
 """
 
 import importlib
+import inspect
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from skimage.data import camera
 from skimage.io import imsave
 
+from roadict import ROAD
 from roadict.synthetic import planted
 
 ROOT = Path(__file__).parents[1]
@@ -128,6 +131,52 @@ def test_few_blocks_are_not_run():
     assert len(commands(ROOT / "README.md", run=True)) >= 11
     assert {language for page in PAGES for language, *_ in blocks(page)} <= {"python", *SHELL, *OTHER}
     assert sum(not run for page in PAGES for *_, run in blocks(page)) <= MOST_SKIPPED
+
+
+def exists(path):
+    """Whether a dotted name below roadict is a module, or something that a module or class there defines."""
+    thing = importlib.import_module("roadict")
+    for word in path.removeprefix("roadict.").split("."):
+        if hasattr(thing, word):
+            thing = getattr(thing, word)
+        elif inspect.ismodule(thing):
+            try:
+                thing = importlib.import_module(f"{thing.__name__}.{word}")
+            except ImportError:
+                return False
+        else:  # what a method assigns, or a field without a default
+            source = inspect.getsource(thing) if inspect.isclass(thing) else ""
+            return re.search(rf"^ +(?:self\.)?{word}(?:: | = )", source, flags=re.MULTILINE) is not None
+    return True
+
+
+def test_names_from_the_paper_to_the_code_exist():
+    text = (ROOT / "docs" / "paper-to-code.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+(?:\.\w+)+)(?:\([^`]*\))?`", text)
+    assert len(named) > 50
+    assert [path for path in named if not exists(path)] == []
+    columns = re.findall(r"^\|.*\| ([^|]+) \|$", text, flags=re.MULTILINE)
+    plain = {word for cell in columns for word in re.findall(r"`(\w+)(?:\(.*?\))?`", cell)}
+    assert {"components_", "epsilon"} < plain
+    described = {*re.findall(r"^    (\w+) :", ROAD.__doc__, flags=re.MULTILINE)}
+    assert [word for word in plain - described if not exists(word)] == []
+    assert not exists("road.formulation.lasso")
+    assert not exists("formulation.Problem.penalty")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_a_page_names_exist(page):
+    folders = ("*", "src/**/*", "tests/**/*", "docs/*", "benchmarks/*", "examples/*", ".ci/*")
+    for path in re.findall(r"`([\w./-]+\.(?:py|md))`", page.read_text(encoding="utf-8")):
+        assert any(file.as_posix().endswith(f"/{path}") for folder in folders for file in ROOT.glob(folder)), path
+
+
+def test_the_layers_are_drawn_as_they_are_enforced():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    _, *enforced = [re.split(r" [|:] ", layer) for layer in layers]  # without __main__
+    assert [line.split() for line in re.findall(r"^│ (.+?) *│", text, flags=re.MULTILINE)] == enforced
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
