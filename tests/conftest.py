@@ -4,18 +4,21 @@ import threading
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: what tests start must be able to hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its kernels then run without a GPU
 
 import numpy as np
 import pytest
 
 import browser
+import gpu_kernels
 import program
 from roadict.estimators import road as road_estimator
 from roadict.formulation import Problem, constrained, inexact, lasso
 from roadict.ranks.comm import SERIAL
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
+
+if not gpu_kernels.has_gpu():
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its kernels then run without a GPU
 
 SLOW = (
     "test_torchrun",
@@ -35,6 +38,13 @@ SLOW = (
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
+
+
+@pytest.fixture
+def kernels():
+    """Skip a test that runs kernels for GPUs where nothing can run them."""
+    if reason := gpu_kernels.unusable():
+        pytest.skip(reason)
 
 
 @pytest.fixture

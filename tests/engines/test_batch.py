@@ -1,4 +1,4 @@
-"""Runs that share a batch on the GPU, carried out by Triton's interpreter: each is as if it were alone."""
+"""Runs that share a batch on the GPU, or in Triton's interpreter: each is as if it were alone."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +17,8 @@ pytest.importorskip("greenlet")
 
 from roadict.engines.gpu.batch import Member, all_together  # noqa: E402
 from roadict.engines.gpu.cuda import CudaEngine  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("kernels")
 
 
 def test_runs_together_are_runs_alone_to_the_bit(make_problem):

@@ -22,7 +22,6 @@ from roadict import load
 pytest.importorskip("torch")
 
 import rank_fits
-
 import rank_program
 
 pytestmark = pytest.mark.skipif(os.name == "nt" or not Path("/proc").exists(), reason="needs Linux")
