@@ -30,7 +30,8 @@ from roadict.pictures.training import find_axes, gather
 from roadict.road.penalty import LEAST, WARM, Annealing, auto_rho
 from roadict.road.plan import make_plan
 from roadict.road.start import starting_point
-from roadict.runs.loop import solve
+from roadict.runs.driving import drive
+from roadict.runs.loop import Rule, View, follow
 from roadict.synthetic import planted
 
 ROOT = Path(__file__).parents[1]
@@ -70,7 +71,7 @@ def sweep_run(name, warmth, trial):
     annealing = None if warmth is None else Annealing(WARM[0] * rho, LEAST * rho, warmth, HOLD, FALL)
     problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
     engine = FusedEngine(problem, *start, 1)
-    outcome = solve(engine, max_iter=2000, tol=1e-4, error_bound=plan.bound, annealing=annealing)
+    outcome = drive(follow(engine, Rule(2000, 1e-4, plan.bound, annealing), View()))
     engine.close()
     error = np.nan if truth is None else dictionary_error(engine.dictionary(), truth)
     history = outcome.history

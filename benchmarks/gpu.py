@@ -4,15 +4,16 @@ python benchmarks/gpu.py [parity iterations fit batch memory]
 """
 
 import argparse
+import tempfile
 import time
+from functools import partial
 
 import numpy as np
 import torch
 from results import table, write_section
 
-from roadict import ROAD
+from roadict import ROAD, Checkpoint, fit_all
 from roadict.engines.cpu.fused import FusedEngine
-from roadict.engines.gpu.batch import all_together
 from roadict.engines.gpu.cuda import CudaEngine, make_batch
 from roadict.formulation import Problem, constrained, inexact, lasso
 from roadict.metrics import dictionary_error
@@ -64,7 +65,33 @@ def parity():
     models = [ROAD(32, engine=engine, **settings).fit(truth.data.astype(np.float32)) for engine in ("cuda", "numba")]
     difference = dictionary_error(models[0].components_, models[1].components_)
     body += f"\n\nfloat32, (16, 32, 400), 300 iterations: dictionaries differ by {difference:.1e}"
-    return "The CUDA engine beside the Numba engine", body
+    return "The CUDA engine beside the Numba engine", f"{body}\n\n{watching(truth.data)}"
+
+
+def watching(data):
+    """Whether fits that somebody watches have the bits of those that nobody does."""
+    ways = {"callback": {"callback": lambda snapshot: None}, "verbose=1": {"verbose": 1}, "verbose=2": {"verbose": 2}}
+    fits = {
+        "constant ρ": {"rho": 10.0, "epsilon": 0.1, "tol": 1e-3, "n_init": 2},
+        "automatic ρ, exact": {},
+        "automatic ρ, bound": {"epsilon": 0.1},
+    }
+    rows = []
+    for name, settings in fits.items():
+        make = partial(ROAD, 32, engine="cuda", random_state=3, **settings)
+        alone = make().fit(data)
+        for way, parameters in ways.items():
+            rows.append([name, way, *same(make(**parameters).fit(data), alone)])
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append([name, "checkpoint", *same(make(checkpoint=Checkpoint(folder, every=0)).fit(data), alone)])
+        (together,) = fit_all([make()], [data])
+        rows.append([name, "in a batch", *same(together, alone)])
+    return table(["fit of (16, 32, 400)", "watched by", "same atoms and codes, to the bit", "iterations"], rows)
+
+
+def same(model, other):
+    equal = all(np.array_equal(getattr(model, name), getattr(other, name)) for name in ("components_", "codes_"))
+    return "yes" if equal else "NO", f"{model.n_iter_} and {other.n_iter_}"
 
 
 def bandwidth():
@@ -155,12 +182,10 @@ def batch():
         del together
     truths = [planted(400, 16, 32, sparsity=3, random_state=seed) for seed in range(100)]
 
-    def trial(truth):
-        model = ROAD(32, engine="cuda", rho=10.0, max_iter=300, tol=0, n_init=1, random_state=0).fit(truth.data)
-        return dictionary_error(model.components_, truth.dictionary)
-
+    settings = {"rho": 10.0, "max_iter": 300, "tol": 0, "n_init": 1, "random_state": 0}
     before = time.perf_counter()
-    errors = all_together([lambda truth=truth: trial(truth) for truth in truths])
+    models = fit_all([ROAD(32, engine="cuda", **settings) for _ in truths], [truth.data for truth in truths])
+    errors = [dictionary_error(m.components_, t.dictionary) for m, t in zip(models, truths, strict=True)]
     seconds = time.perf_counter() - before
     rows.append([f"100 fits with rho=10, float64: mean error {np.mean(errors):.4f}", "300", f"{seconds:.2f} s"])
     return "Batches on a GPU", table(["what", "iterations", "time"], rows)

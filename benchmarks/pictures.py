@@ -7,6 +7,7 @@ import argparse
 import multiprocessing
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,15 @@ from results import table, write_section
 from skimage.restoration import inpaint_biharmonic
 
 from roadict.metrics import psnr
-from roadict.pictures import SuperResolution, denoise, inpaint
+from roadict.pictures import Recipe, SuperResolution, denoise, inpaint
 from roadict.pictures.resize import luma, resize
 from roadict.pictures.upscaling import bundled_pictures
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 PUBLISHED = {2: ("33.66", "35.75", "36.54"), 3: ("30.39", "31.90", "32.59"), 4: ("28.42", "–", "–")}
 DENOISED = {"house": ("33.18", "33.82"), "peppers": ("30.75", "31.35"), "barbara": ("30.75", "31.69")}
-ZEBRA = {"n_components": 512, "max_samples": 20_000, "max_iter": 300, "back_projection": 0}
-DIGITS = {"scale": 2, "features": "pixels", "patch_size": 6, "stride": 4, "n_components": 64, "max_iter": 300}
+ZEBRA = Recipe(max_samples=20_000, back_projection=0)
+DIGITS = Recipe(features="pixels", patch_size=6, stride=4)
 
 
 def read(path):
@@ -53,7 +54,10 @@ def zebra():
     rows = [["bicubic", "", f"{psnr(resize(small, truth.shape), truth):.4f}", ""]]
     for method in ("road", "ksvd", "mod", "blotless", "random"):
         for coder in ("omp", "lasso"):
-            model = SuperResolution(3, approach="zeyde", method=method, coder=coder, random_state=0, **ZEBRA)
+            recipe = replace(ZEBRA, coder=coder)
+            model = SuperResolution(
+                3, approach="zeyde", method=method, n_components=512, max_iter=300, recipe=recipe, random_state=0
+            )
             _, seconds = timed(model.fit, train)
             rows.append([f"Zeyde, {method}", coder, f"{psnr(model.predict(small), truth):.4f}", f"{seconds:.0f} s"])
     model, seconds = timed(SuperResolution(3, random_state=0).fit, train)
@@ -77,9 +81,12 @@ def digits(draws=10):
             scores = []
             for draw in range(draws):
                 train = [images[i] for i in np.random.default_rng([draw, 5]).choice(ones, 5, replace=False)]
-                model = SuperResolution(approach=approach, method=method, random_state=draw, **DIGITS).fit(train)
+                model = SuperResolution(
+                    2, approach=approach, method=method, n_components=64, max_iter=300, random_state=draw, recipe=DIGITS
+                ).fit(train)
                 both = []
-                for model.back_projection in (0, 1):
+                for rounds in (0, 1):
+                    model.recipe = replace(DIGITS, back_projection=rounds)
                     both.append(psnr(model.predict(small), truth))
                 scores.append(both)
             plain, projected = np.array(scores).T

@@ -11,7 +11,7 @@ from skimage.data import brick, camera, coins
 from skimage.transform import resize
 
 from roadict.metrics import psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 
 large = camera()[100:228, 170:298] / 255
 small = resize(large, (64, 64), order=3, anti_aliasing=True)
@@ -20,7 +20,7 @@ bicubic = np.clip(resize(small, large.shape, order=3), 0, 1)
 # %%
 # Learn from two other pictures, in a few seconds, then enlarge.
 
-model = SuperResolution(2, n_components=64, max_iter=40, max_samples=2000, random_state=0)
+model = SuperResolution(2, n_components=64, max_iter=40, recipe=Recipe(max_samples=2000), random_state=0)
 model.fit([coins(), brick()[:256, :256]])
 learned = model.predict(small)
 

@@ -50,12 +50,12 @@ def name(page):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the files that the documents speak of, small; and a model for upscale that is trained at once."""
-    from roadict.pictures import SuperResolution, upscaling
+    from roadict.pictures import Recipe, SuperResolution, upscaling
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(upscaling, "BUNDLED", ("coins",))
-    for setting, value in (("n_components", 16), ("max_iter", 20), ("max_samples", 300)):
+    for setting, value in (("n_components", 16), ("max_iter", 20), ("recipe", Recipe(max_samples=300))):
         monkeypatch.setitem(SuperResolution.__init__.__kwdefaults__, setting, value)
     np.save("patches.npy", planted(400, 16, 20, sparsity=2, random_state=0).data)
     np.save("new.npy", planted(50, 16, 20, sparsity=2, random_state=0).data)

@@ -1,26 +1,21 @@
 """Dictionary learning by rank-one atomic decomposition (ROAD)."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-__all__ = ["ROAD", "AlternatingDictionaryLearning", "Checkpoint", "SparseCoder", "__version__", "load"]
+__version__ = "0.2.0.dev0"
+__all__ = ["ROAD", "AlternatingDictionaryLearning", "Checkpoint", "SparseCoder", "__version__", "fit_all", "load"]
 
 if TYPE_CHECKING:
     from roadict.checkpoints.schedule import Checkpoint
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, load
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, fit_all, load
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators on first use, so that ``import roadict`` stays light."""
-    if name in ("AlternatingDictionaryLearning", "ROAD", "SparseCoder", "load"):
-        from roadict import estimators
-
-        return getattr(estimators, name)
-    if name == "Checkpoint":
-        from roadict.checkpoints.schedule import Checkpoint
-
-        return Checkpoint
-    raise AttributeError(f"module 'roadict' has no attribute {name!r}")
+    """Import what is public on first use, so that ``import roadict`` stays light."""
+    if name not in __all__:
+        raise AttributeError(f"module 'roadict' has no attribute {name!r}")
+    return getattr(import_module(f"roadict.{'checkpoints.schedule' if name == 'Checkpoint' else 'estimators'}"), name)
 
 
 def __dir__() -> list[str]:

@@ -5,12 +5,14 @@ With blocks A_k (sparse), B_k (rank one), C_k (consensus) and slacks S1, S2, S3:
     min  Σ_k ‖A_k‖_{2,1} + Σ_k 1[rank B_k ≤ 1] + g1(S1) + g2(S2) + g3(S3)
     s.t. A_k = C_k + S1_k,   B_k = C_k + S2_k,   Y = Σ_k C_k + S3
 
-g1 and g2 are ridges ``(β/2)‖S‖²`` (an infinite β: the slack is zero). g3 is a ridge or the ball ``‖S3‖_F ≤ ε``,
-and it is nothing at all where an entry of Y was not observed.
+g1 and g2 are ridges ``(β/2)‖S‖²`` (an infinite β: the slack is zero). g3, the data term, is a ridge or the ball
+``‖S3‖_F ≤ ε``, and it is nothing at all where an entry of Y was not observed. The terms of A and B have names; each
+engine has a table of its steps for them.
 """
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +23,23 @@ THEOREM_MARGIN = 2.0
 """Theorem 1 asks for ρ_i > β_i + 2; ρ_i > β_i suffices (docs/paper-to-code.md)."""
 
 
+class Sparse(StrEnum):
+    """Terms of the sparse blocks A."""
+
+    GROUP_NORM = "group_norm"
+    """Σ_k ‖A_k‖_{2,1}; its step is ``prox.shrink_groups``."""
+
+
+class RankOne(StrEnum):
+    """Terms of the rank-one blocks B."""
+
+    NEAREST = "nearest"
+    """rank B_k ≤ 1; its step is ``prox.nearest_rank_one``, in the fast engines by Gram matrices."""
+
+
 @dataclass(frozen=True)
 class Formulation:
-    """The penalties on the slacks.
+    """The terms of the problem: of the slacks, the third being the data term, and of the blocks.
 
     Parameters
     ----------
@@ -31,10 +47,19 @@ class Formulation:
         Ridge weights of S1, S2, S3; infinite: the slack is zero.
     radius : float or None
         Bound on ‖S3‖_F, which then replaces the third ridge.
+    sparse : Sparse
+    rank_one : RankOne
     """
 
     betas: Triple
     radius: float | None = None
+    sparse: Sparse = Sparse.GROUP_NORM
+    rank_one: RankOne = RankOne.NEAREST
+
+    @property
+    def kind(self) -> tuple[Sparse, RankOne, bool, bool]:
+        """What decides which arithmetic an engine does: problems that share it may share a batch on a GPU."""
+        return self.sparse, self.rank_one, self.exact_consensus, self.radius is None
 
     @property
     def exact_consensus(self) -> bool:

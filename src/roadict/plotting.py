@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roadict.drawing.raster import mosaic
 from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
 from roadict.metrics import match_atoms
@@ -22,6 +23,7 @@ from roadict.metrics import match_atoms
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 __all__ = ["atoms_figure", "compare_atoms_figure", "history_figure", "save_figure"]
 
@@ -32,9 +34,17 @@ MAX_CURVES = 64
 MAX_PAIRS = 32
 _FORMATS = (".png", ".pdf", ".svg")
 _COLORMAP = "RdBu_r"
-_TRUE, _LEARNED, _BAD, _QUIET = "#1f4e79", "#d1601f", "#b3151b", "#666666"
+_TRUE, _LEARNED, _ERROR, _BAD, _QUIET = "#1f4e79", "#d1601f", "#3a8a4d", "#b3151b", "#666666"
+_CURVES = {
+    "primal": "primal residual",
+    "dual": "dual residual",
+    "code_change": "change of codes",
+    "atom_change": "change of atoms",
+    "error": "data error",
+}
 # Inches. Text above the cells, and the free border around everything.
 _HEAD, _MARGIN, _MIN_WIDTH = 0.85, 0.3, 5.2
+_TILE_PIXELS = 48  # at least, so that gaps between tiles can be a small part of a tile
 
 
 def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLike | None = None) -> Figure:
@@ -124,16 +134,20 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     return figure
 
 
-def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -> Figure:
+def history_figure(
+    history: Mapping[str, ArrayLike], title: str | None = None, finished: tuple[float, float, str] | None = None
+) -> Figure:
     """Draw how a run converged: objective on the left, residuals and data error (log scale) on the right.
 
     Parameters
     ----------
     history : mapping of str to array-like of shape (n_iterations,)
-        Needs objective, primal, dual and error; rho, if there, goes into the heading. Other keys are
-        ignored. Zeros and NaN have no place on a log scale and leave gaps.
+        Needs objective and error, and either primal and dual or code_change and atom_change; rho, if there, goes into
+        the heading. Other keys are ignored. Zeros and NaN have no place on a log scale and leave gaps.
     title : str, default=None
         None: the number of iterations.
+    finished : (float, float, str), default=None
+        Objective and error of the fit as it was returned, a marked point, and its label.
 
     Returns
     -------
@@ -149,7 +163,8 @@ def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    needed = ("objective", "primal", "dual", "error")
+    first, second = ("code_change", "atom_change") if "code_change" in history else ("primal", "dual")
+    needed = ("objective", first, second, "error")
     missing = [key for key in needed if key not in history]
     if missing:
         raise ValueError(f"history lacks {', '.join(missing)}; pass the history_ of a fitted model")
@@ -166,22 +181,30 @@ def history_figure(history: Mapping[str, ArrayLike], title: str | None = None) -
     marker = "o" if length < 4 else ""
     left.plot(iterations, curves["objective"], color=_TRUE, lw=1.6, marker=marker)
     left.set(xlabel="iteration", ylabel="objective")
-    for key, label, color in (
-        ("primal", "primal residual", _TRUE),
-        ("dual", "dual residual", _LEARNED),
-        ("error", "data error", "#3a8a4d"),
-    ):
+    for key, color in ((first, _TRUE), (second, _LEARNED), ("error", _ERROR)):
+        label = _CURVES[key]
         positive = np.where(curves[key] > 0, curves[key], np.nan)
         right.plot(iterations, positive, label=label, color=color, lw=1.6, marker=marker)
     right.set_yscale("log")
     right.set(xlabel="iteration", ylabel="relative size (log scale)")
-    right.legend(loc="upper right", frameon=True, framealpha=0.85, fontsize=9)
+    if finished is not None:
+        _mark_finished(left, right, length, finished)
+    right.legend(loc="best", frameon=True, framealpha=0.85, fontsize=9)
     for axes in (left, right):
         axes.grid(color="#dddddd", lw=0.6)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlim(0, length + 1)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _mark_finished(left: Axes, right: Axes, length: int, finished: tuple[float, float, str]) -> None:
+    """Mark the fit that was returned: its objective and error are not those of the last iteration."""
+    objective, error, label = finished
+    left.plot(length, objective, "D", color=_TRUE, mfc="none", ms=7, label=label)
+    left.legend(loc="best", frameon=True, framealpha=0.85, fontsize=9)
+    if error > 0:
+        right.plot(length, error, "D", color=_ERROR, mfc="none", ms=7, label=f"data error, {label}")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) -> None:
@@ -279,10 +302,7 @@ def _scale(values: FloatArray) -> float:
     return float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
-def _draw_picture(axes: Axes, atom: FloatArray, **options: Any) -> None:
-    side = _side(atom.size)
-    limit = _scale(atom)
-    picture = atom.reshape(side, side)
+def _draw_picture(axes: Axes, picture: FloatArray, limit: float = 1.0, **options: Any) -> None:
     axes.imshow(picture, cmap=_COLORMAP, vmin=-limit, vmax=limit, interpolation="nearest", **options)
 
 
@@ -297,10 +317,10 @@ def _draw_curve(axes: Axes, atom: FloatArray, color: str, limit: float) -> None:
 def _draw_pair(upper: Axes, lower: Axes, true: FloatArray, learned: FloatArray, strength: float) -> None:
     """One true atom, its learned partner (NaN if there is none) and their correlation."""
     matched = bool(np.isfinite(learned).all())
-    if _side(true.size):
-        _draw_picture(upper, true)
+    if side := _side(true.size):
+        _draw_picture(upper, true.reshape(side, side), _scale(true))
         if matched:
-            _draw_picture(lower, learned)
+            _draw_picture(lower, learned.reshape(side, side), _scale(learned))
     else:
         limit = _scale(np.concatenate([true, learned]))
         _draw_curve(upper, true, _TRUE, limit)
@@ -320,28 +340,35 @@ def _grid(count: int, cell: tuple[float, float], stretch: float) -> tuple[int, i
 
 
 def _picture_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
-    """Square pictures in one set of axes, which stays fast for hundreds of atoms."""
+    """Square pictures as one mosaic, which stays fast for hundreds of atoms."""
     shown = order[:MAX_PICTURES]
     labelled = shares is not None and len(shown) <= MAX_CURVES
     tile = min(1.1, max(0.42, 7.5 / math.ceil(math.sqrt(1.4 * len(shown)))))
     gap = 0.06 * tile + 0.02
-    pitch = (tile + gap, tile + (0.2 if labelled else gap))
-    columns, rows = _grid(len(shown), pitch, 1.4)
-    grid_width, grid_height = columns * pitch[0] - gap, rows * pitch[1] - (0 if labelled else gap)
+    zoom = math.ceil(_TILE_PIXELS / (side := _side(atoms.shape[1])))
+    pixel = tile / (zoom * side)
+    gaps = round((0.2 if labelled else gap) / pixel), round(gap / pixel)
+    pitch = tile + gaps[1] * pixel, tile + gaps[0] * pixel
+    columns, _ = _grid(len(shown), pitch, 1.4)
+    sheet = mosaic(atoms[shown], columns, zoom, gaps)
+    height, grid_width = (pixel * length for length in sheet.shape)
+    grid_height = height + (gaps[0] * pixel if labelled else 0)
     width = max(_MIN_WIDTH, grid_width + 2 * _MARGIN + 0.9)
     note = "each atom on its own scale, white is zero" + _unused(shares) + _left_out(len(shown), len(atoms))
     figure = _figure(width, _HEAD + grid_height + _MARGIN, heading, note)
     left = (width - grid_width) / 2
     axes = _cell(figure, left, _HEAD, grid_width, grid_height)
     axes.set_axis_off()
-    for place, atom in enumerate(shown):
-        x, y = place % columns * pitch[0], place // columns * pitch[1]
-        _draw_picture(axes, atoms[atom], extent=(x, x + tile, y + tile, y))
-        axes.plot([x, x + tile, x + tile, x, x], [y, y, y + tile, y + tile, y], color="#aaaaaa", lw=0.5)
-        if labelled and shares is not None:
-            text, color = _share_text(shares[atom])
-            axes.text(x + tile / 2, y + tile + 0.03, text, fontsize=7, color=color, ha="center", va="top")
-    # Each imshow moved the limits to its own picture.
+    _draw_picture(axes, sheet, extent=(0, grid_width, height, 0))
+    row, column = np.divmod(np.arange(len(shown)), columns)
+    x, y = column * pitch[0], row * pitch[1]
+    corners = np.array([[0, 0, 1, 1, 0], [0, 1, 1, 0, 0]])[:, :, None] * tile
+    axes.plot(x + corners[0], y + corners[1], color="#aaaaaa", lw=0.5)
+    if labelled and shares is not None:
+        for share, middle, below in zip(shares[shown], x + tile / 2, y + tile + 0.03, strict=True):
+            text, color = _share_text(share)
+            axes.text(middle, below, text, fontsize=7, color=color, ha="center", va="top")
+    # The picture does not reach below the labels of the last row.
     axes.set(xlim=(0, grid_width), ylim=(grid_height, 0), aspect="auto")
     _add_colorbar(figure, left + grid_width + 0.15, min(grid_height, 1.6), 1.0, ("−max", "0", "max"))
     return figure
@@ -377,7 +404,7 @@ def _heat_map(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | N
     height = min(9.0, max(4.0, 0.03 * len(atoms)))
     figure = _figure(8.0, _HEAD + height + 0.6, heading, "one atom per row" + _unused(shares))
     axes = figure.add_axes((0.1, 0.55 / (_HEAD + height + 0.6), 0.76, height / (_HEAD + height + 0.6)))
-    axes.imshow(atoms[order], cmap=_COLORMAP, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    _draw_picture(axes, atoms[order], limit, aspect="auto")
     axes.set_xlabel("feature")
     axes.set_ylabel("atom" if shares is None else "atom, by rank of usage")
     _add_colorbar(figure, 0.88 * 8.0, height, limit, (f"−{limit:.3g}", "0", f"{limit:.3g}"))

@@ -33,6 +33,17 @@ def shrink_groups(points: Array, threshold: float) -> Array:
     return points * factors
 
 
+def group_norm(points: Array) -> float:
+    """Sum of the norms along the last axis, which ``shrink_groups`` weighs (eq. l-21-norm).
+
+    Examples
+    --------
+    >>> group_norm(np.array([[3.0, 4.0], [0.3, 0.4]]))
+    5.5
+    """
+    return float(np.linalg.norm(points, axis=-1).sum())
+
+
 def nearest_rank_one(matrix: Array) -> tuple[Array, Array]:
     """Find the nearest matrices of rank at most one (eq. X2-solution, Eckart-Young-Mirsky).
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import operator
-from typing import NamedTuple, SupportsIndex
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.checks import whole_number
 from roadict.linalg import unit_rows
-from roadict.seeds import RandomStateLike, streams
+from roadict.seeds import PLANTED, RandomStateLike, streams
 
 __all__ = ["Planted", "planted"]
 
@@ -18,7 +18,6 @@ FloatArray = NDArray[np.float64]
 
 # A start drawn elsewhere from the same integer seed must never repeat the planted dictionary,
 # so the streams below live under a spawn key that nobody else uses.
-_PLANTED_KEY = int.from_bytes(b"road", "big")
 _ROWS_PER_BLOCK = 4096
 
 
@@ -93,14 +92,14 @@ def planted(
     >>> int((problem.codes != 0).sum(axis=1).max())
     3
     """
-    n_samples = _count("n_samples", n_samples)
-    n_features = _count("n_features", n_features)
-    n_components = _count("n_components", n_components)
+    n_samples = whole_number("n_samples", n_samples)
+    n_features = whole_number("n_features", n_features)
+    n_components = whole_number("n_components", n_components)
     _check_code_model(sparsity, probability, n_components)
     if snr_db is not None and not math.isfinite(snr_db):
         raise ValueError(f"snr_db={snr_db!r} must be a finite number of decibels; pass None for no noise")
 
-    atom_rng, support_rng, value_rng, noise_rng = streams(random_state, _PLANTED_KEY, 4)
+    atom_rng, support_rng, value_rng, noise_rng = streams(random_state, PLANTED, 4)
     dictionary, _ = unit_rows(atom_rng.standard_normal((n_components, n_features)))
     if sparsity is not None:
         codes = _fixed_sparsity_codes(n_samples, n_components, int(sparsity), support_rng, value_rng)
@@ -112,17 +111,6 @@ def planted(
     return Planted(signal + noise, dictionary, codes, noise)
 
 
-def _count(name: str, value: SupportsIndex) -> int:
-    """Return `value` as a positive int."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(value, bool):
-        raise ValueError(f"{name}={value!r} must be an integer of at least 1; pass a positive whole number")
-    return number
-
-
 def _check_code_model(sparsity: int | None, probability: float | None, n_components: int) -> None:
     """Refuse anything but one usable `sparsity` or one usable `probability`."""
     if (sparsity is None) == (probability is None):
@@ -131,7 +119,7 @@ def _check_code_model(sparsity: int | None, probability: float | None, n_compone
             f"pass sparsity (1 to {n_components} nonzeros per sample) or probability (in (0, 1])"
         )
     if sparsity is not None:
-        number = _count("sparsity", sparsity)
+        number = whole_number("sparsity", sparsity)
         if number > n_components:
             raise ValueError(
                 f"sparsity={number} must be at most n_components={n_components}; pass fewer nonzeros or more atoms"

@@ -8,20 +8,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints.journal import Journal, resume
-from roadict.checkpoints.schedule import Keeper
+from roadict.checkpoints.journal import RunJournal, resume
+from roadict.checkpoints.schedule import Checkpoints
 from roadict.coders.omp import omp_of_order_one
 from roadict.coders.registry import TAKES, encode
-from roadict.formulation import Triple
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
-from roadict.progress.terminal import ProgressLine
-from roadict.runs.loop import Callback, solve
-from roadict.runs.measures import Measures
-from roadict.runs.result import Fit, summary
+from roadict.runs.driving import Fitting
+from roadict.runs.loop import Rule, View, follow
+from roadict.runs.measures import Changes
+from roadict.runs.result import Fit
 from roadict.runs.state import RunState
 from roadict.updates.registry import UPDATES, Update
 from roadict.updates.replace import renew_rare_atoms, replace_atoms
+from roadict.updates.sequential import absolute_penalty
 from roadict.updates.sparse import change, energies, residual
 
 Array = NDArray[np.floating]
@@ -42,6 +42,7 @@ def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> 
 
     Every atom is, of ten samples drawn at random, the one whose largest correlation with the atoms before it is
     smallest. Two atoms that start as neighbours tend to stay so: plain draws find fewer planted atoms.
+    ``road.start.draw_samples`` differs: samples in random order, on any number of ranks, but for repeated directions.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> 
 
 
 class Alternation:
-    """A run in progress, an engine of ``road.solve``: each step codes the samples and updates the dictionary.
+    """A run in progress: each step codes the samples and updates the dictionary.
 
     In the first four fifths of the iterations the codes are those of the coder, be they better or worse than the
     ones before: greedy coders are no minimisers, and their slips are what leads out of wrong minima. Every tenth time
@@ -91,7 +92,8 @@ class Alternation:
     max_iter : int
     """
 
-    rhos: Triple = (math.nan, math.nan, math.nan)
+    rhos = ()
+    """There is no augmented Lagrangian."""
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class Alternation:
     ) -> None:
         self._data, self._size = data, float(np.linalg.norm(data))
         self._step, self._code, self._alpha = partial(update.step, **arguments), code, alpha
-        self._penalty = update.penalty if code is None else None
+        self._penalty = update.penalty if code is None and update.penalty else absolute_penalty
         self._exploring = 0 if code is None else max_iter - round(SETTLING * max_iter)
         self._dictionary, self._codes = dictionary, codes
         self._errors = energies(residual(data, dictionary, codes))
@@ -115,7 +117,7 @@ class Alternation:
         self._best = (math.inf, dictionary, codes, self._errors)
         self._iterations = 0
 
-    def step(self, following: float | None = None) -> Measures:
+    def step(self, following: float | None = None) -> Changes:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
         before = self._dictionary, self._codes
         settling = self._iterations >= self._exploring
@@ -133,10 +135,10 @@ class Alternation:
             self._objective, self._dictionary, self._codes, self._errors = objective, dictionary, codes, errors
         if self._objective < self._best[0]:
             self._best = (self._objective, self._dictionary, self._codes, self._errors)
-        return Measures(
+        return Changes(
             objective=self._objective,
-            primal=change(before[1], self._codes),
-            dual=change(before[0], self._dictionary),
+            code_change=change(before[1], self._codes),
+            atom_change=change(before[0], self._dictionary),
             error=math.sqrt(self._errors.sum()) / self._size,
         )
 
@@ -166,8 +168,7 @@ class Alternation:
         misfit = float(errors.sum())
         if self._alpha == 0:
             return math.sqrt(misfit)
-        penalty = self._penalty(codes, self._alpha) if self._penalty else self._alpha * float(np.abs(codes).sum())
-        return (misfit / 2 + penalty) / self._alpha
+        return (misfit / 2 + self._penalty(codes, self._alpha)) / self._alpha
 
     def state(self) -> RunState:
         """Return the arrays of the run between two iterations."""
@@ -205,14 +206,11 @@ def learn(
     alpha: float,
     coder_alpha: float | None,
     ridge: float,
-    unit: float,
-    max_iter: int,
-    tol: float,
-    callback: Callback | None,
-    verbose: int,
+    rule: Rule,
+    view: View,
     n_jobs: int | None,
-    keeper: Keeper | None = None,
-) -> Fit:
+    checkpoints: Checkpoints | None = None,
+) -> Fitting[Fit]:
     """Run a two-stage method from a start.
 
     Parameters
@@ -225,14 +223,14 @@ def learn(
         A key of ``UPDATES``.
     coder : str or None
         A name of ``roadict.coders``; None: the update finds its codes.
-    n_nonzero_coefs, ridge, max_iter, tol, callback, verbose, n_jobs
+    n_nonzero_coefs, ridge, n_jobs
         As for ``AlternatingDictionaryLearning``.
     alpha, coder_alpha : float
         Weight or threshold of the update and of the objective, in the units of data; that of the coder, or None.
-    unit : float
-        The user's data over these.
-    keeper : Keeper or None
-        Keeps the run from time to time; it goes on from the checkpoint found, if there is one.
+    rule, view
+        When the run ends, and how it is shown.
+    checkpoints : Checkpoints or None
+        Saves the run from time to time; it resumes from the checkpoint loaded, if there is one.
 
     Returns
     -------
@@ -250,9 +248,11 @@ def learn(
             codes=_starting_codes(data, dictionary, None if code is not None else alpha, n_jobs),
             arguments={name: given[name] for name in method.takes},
             alpha=alpha if coder in (None, "lasso") else 0.0,
-            max_iter=max_iter,
+            max_iter=rule.max_iter,
         )
-        return _solved(run, max_iter, tol, unit, callback, verbose, keeper)
+        fit = yield from _followed(run, rule, view, checkpoints)
+    yield fit
+    return fit
 
 
 def _starting_codes(data: Array, dictionary: Array, alpha: float | None, n_jobs: int | None) -> Array:
@@ -262,39 +262,21 @@ def _starting_codes(data: Array, dictionary: Array, alpha: float | None, n_jobs:
     return encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
 
 
-def _solved(
-    run: Alternation,
-    max_iter: int,
-    tol: float,
-    unit: float,
-    callback: Callback | None,
-    verbose: int,
-    keeper: Keeper | None,
-) -> Fit:
-    """Run from the start, or from the checkpoint found, and return the best iteration in the user's units."""
+def _followed(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | None) -> Fitting[Fit]:
+    """Run from the start, or from the checkpoint loaded, and return the best iteration in the user's units."""
     start = run.dictionary(), run.codes()
-    line = ProgressLine(every_iteration=verbose > 1) if verbose else None
-    with np.errstate(all="ignore"):  # a run that overflows says so by its stop reason
-        outcome = solve(
-            run,
-            max_iter=max_iter,
-            tol=tol,
-            error_bound=None,
-            unit=unit,
-            callbacks=tuple(call for call in (line, callback) if call is not None),
-            before=None if keeper is None or keeper.found is None else resume(keeper.found, run)[0],
-            watch=None if keeper is None else Journal(keeper, run, []),
-        )
+    loaded = None if checkpoints is None else checkpoints.take_loaded()
+    before = None if loaded is None else resume(loaded, run)[0]
+    del loaded
+    journal = None if checkpoints is None else RunJournal(checkpoints, run, [])
+    outcome = yield from follow(run, rule, view, before, journal)
     if outcome.stop_reason == "non-finite":
         (dictionary, codes), last = start, outcome.history
         objective, error = float(last["objective"][-1]), float(last["error"][-1])
     else:
-        dictionary, codes, objective, error = run.best(unit)
+        dictionary, codes, objective, error = run.best(view.unit)
     signs = leading_signs(dictionary)  # largest entry of an atom positive
-    fit = Fit(outcome, dictionary * signs[:, None], codes * (signs * unit), error, objective)
-    if line is not None:
-        line.close(summary(fit))
-    return fit
+    return Fit(outcome, dictionary * signs[:, None], codes * (signs * view.unit), error, objective)
 
 
 def _coding_stage(

@@ -72,7 +72,7 @@ def test_a_damaged_set_is_named_and_the_one_before_is_used(stopped, damage, whic
         # A set without its manifest was never finished, and the older one under this name is whole.
         assert_same(resumed.fit(DATA), unbroken)
         return
-    with pytest.warns(UserWarning, match=rf"{path.name}.*going on from .*checkpoint-000030.json"):
+    with pytest.warns(UserWarning, match=rf"{path.name}.*resuming from .*checkpoint-000030.json"):
         resumed.fit(DATA)
     assert_same(resumed, unbroken)
 
@@ -81,13 +81,13 @@ def test_after_a_fall_back_the_damaged_set_goes_and_the_good_one_stays(stopped):
     folder, unbroken = stopped
     good = {path: path.read_bytes() for path in files(folder, 30)}
     flip(files(folder, 31)[1], 0.5)
-    with pytest.warns(UserWarning, match="going on from"), pytest.raises(RunStoppedError):
+    with pytest.warns(UserWarning, match="resuming from"), pytest.raises(RunStoppedError):
         road(rho=10.0, checkpoint=stopping(folder, 1)).fit(DATA)
     assert storage.numbers(folder) == [30, 32]
     assert {path: path.read_bytes() for path in files(folder, 30)} == good
     assert not files(folder, 31)
     flip(files(folder, 32)[1], 0.5)  # so that the good one is needed again
-    with pytest.warns(UserWarning, match="going on from .*000030"):
+    with pytest.warns(UserWarning, match="resuming from .*000030"):
         assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
 
 
@@ -155,11 +155,18 @@ def test_what_does_not_matter_may_differ(stopped):
     assert_same(other.fit(DATA), unbroken)
 
 
-def test_a_later_format_is_refused_with_the_remedy(stopped):
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (99, "written by a later roadict, as version 99; install that one"),
+        (1, "written by an earlier roadict, as version 1; resume it with that one, or start again in an empty folder"),
+    ],
+)
+def test_another_format_is_refused_with_the_remedy(stopped, version, message):
     folder, _ = stopped
     path = folder / "checkpoint-000031.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
-    with pytest.raises(CheckpointError, match="written by a later roadict, as version 2"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
+    with pytest.raises(CheckpointError, match=message):
         road(rho=10.0, checkpoint=folder).fit(DATA)
 
 
@@ -182,16 +189,7 @@ def test_a_second_run_in_the_folder_is_refused_while_the_first_lasts(tmp_path):
     assert len(said) == 2
     assert "processes outlive a torchrun that was killed" in said[0]
     assert road(rho=10.0, checkpoint=tmp_path).fit(DATA).n_iter_ > 2
-    assert not (tmp_path / lock.NAME).exists()
-
-
-@pytest.mark.parametrize(
-    "words", [b"", b"\xff\x00", b"[" * 100_000, b"3", b'{"starters": 3}', b'{"process": 1, "starters": []}']
-)
-def test_a_damaged_claim_is_no_claim(tmp_path, words):
-    (tmp_path / lock.NAME).write_bytes(words)
-    with lock.Claim(tmp_path) as claim:
-        assert not claim.take(SERIAL)
+    assert not list(tmp_path.glob(f"{lock.NAME}*"))
 
 
 def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_else(stopped, monkeypatch):
@@ -204,7 +202,7 @@ def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_el
     own = mark.read_bytes()
     with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
         restarted()  # not a restart at all
-    assert mark.read_bytes() == own, "who is refused claims nothing"
+    assert mark.read_bytes() == own, "who is refused owns nothing"
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     facts = json.loads(own)
     for other in (

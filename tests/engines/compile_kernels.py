@@ -6,6 +6,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from roadict.engines.gpu import blocks as gpu_blocks
 from roadict.engines.gpu import exact as gpu_exact
 from roadict.engines.gpu.exact import ExactBatch
 from roadict.formulation import Problem, constrained, lasso
@@ -50,8 +51,8 @@ PASSES = gpu_exact.passes
 
 
 def main():
-    gpu_exact.passes = Passes()
-    gpu_exact.top_eigenvectors = Compiled(gpu_exact.top_eigenvectors)
+    gpu_exact.passes = gpu_blocks.passes = Passes()
+    gpu_blocks.top_eigenvectors = Compiled(gpu_blocks.top_eigenvectors)
     rhos, cpu = (1.0,) * 3, torch.device("cpu")
     ExactBatch(Problem(np.ones((40, 34), np.float32), None, constrained(0.0), rhos), 5, 2, cpu)._launch()
     of_ranks = ExactBatch(Problem(np.ones((40, 12)), np.ones((40, 12), bool), lasso(1.0), rhos), 5, 1, cpu, Ranks())

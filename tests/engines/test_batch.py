@@ -1,92 +1,88 @@
 """Runs that share a batch on the GPU, or in Triton's interpreter: each is as if it were alone."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import dataclasses
 
 import numpy as np
 import pytest
 
-from roadict import ROAD
-from roadict.engines.registry import PARTY, make_engine
+from roadict import ROAD, fit_all
+from roadict.engines.registry import make_engine
 from roadict.ranks.comm import SERIAL
 from roadict.synthetic import planted
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-pytest.importorskip("greenlet")
 
-from roadict.engines.gpu.batch import Member, all_together  # noqa: E402
+from roadict.engines.gpu.batch import Pool, Slot  # noqa: E402
 from roadict.engines.gpu.cuda import CudaEngine  # noqa: E402
+from roadict.runs.driving import drive_all  # noqa: E402
+
+
+def in_turn(tasks, pool):
+    """Carry out generators that submit iterations and yield; returns what each has put into its list."""
+    results = [[] for _ in tasks]
+    drive_all([task(result, pool) for task, result in zip(tasks, results, strict=True)])
+    return results
+
+
+def alone(tasks):
+    return [in_turn([task], None)[0] for task in tasks]
+
+
+def advance(engine, count, following=None):
+    """One request, as the loop makes it."""
+    if isinstance(engine, Slot):
+        engine.submit(count, following)
+    yield None
+    return [engine.step(following)] if count == 1 else engine.steps(count)
+
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
 
 def test_runs_together_are_runs_alone_to_the_bit(make_problem):
-    """Runs of different lengths and penalties share a batch, take and leave places, and do not notice each other."""
+    """Runs of different lengths and penalties share a batch, take and leave slots, and do not notice each other."""
 
-    def run(seed, lengths):
-        outcomes = []
-        for steps in lengths:
-            problem, atoms, codes = make_problem("exact", (5, 3, 30), rho=8.0 + seed, seed=seed)
-            engine = make_engine("cuda", problem, atoms, codes, None, SERIAL)
-            measures = [engine.step(20.0 if i == 1 else None) for i in range(steps)]
-            outcomes.append((measures, engine.dictionary().tobytes(), engine.codes().tobytes()))
-            engine.close()
-        return outcomes
+    def task(seed, lengths):
+        def run(results, pool):
+            for steps in lengths:
+                given = make_problem("exact", (5, 3, 30), rho=8.0 + seed, seed=seed)
+                engine = make_engine("cuda", *given, None, SERIAL, pool)
+                for i in range(steps):
+                    results.extend((yield from advance(engine, 1, 20.0 if i == 1 else None)))
+                results += [engine.dictionary().tobytes(), engine.codes().tobytes()]
+                engine.close()
 
-    tasks = [(0, (2, 1)), (1, (3,)), (2, (1, 2))]
-    alone = [run(*task) for task in tasks]
-    assert all_together([lambda task=task: run(*task) for task in tasks]) == alone
+        return run
+
+    tasks = [task(0, (2, 1)), task(1, (3,)), task(2, (1, 2))]
+    assert in_turn(tasks, Pool(3)) == alone(tasks)
 
 
 def test_runs_in_bursts_of_unlike_lengths_are_runs_alone_to_the_bit(make_problem):
-    def run(seed, bursts):
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=seed), None, SERIAL)
-        measures = [each for count in bursts for each in engine.steps(count)]
-        engine.close()
-        return measures
-
-    tasks = [(0, (2, 3)), (1, (3, 1)), (2, (1,))]
-    assert all_together([lambda task=task: run(*task) for task in tasks]) == [run(*task) for task in tasks]
-
-
-def test_runs_go_on_while_one_waits_for_another_process(make_problem):
-    told = []
-
-    def waits():
-        answer = PARTY.get().result_of(pool.submit(said.wait, 60))
-        told.append("waited")
-        return answer
-
-    def works():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        engine.step()
-        told.append("worked")
-        said.set()
-        return len([engine.step() for _ in range(2)])
-
-    said = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        assert all_together([waits, works]) == [True, 2]
-    assert sorted(told) == ["waited", "worked"]
-    assert told[0] == "worked"
-
-
-def test_a_failure_of_one_run_does_not_hold_up_the_others(make_problem):
-    def fails():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        try:
-            engine.step()
-            raise ZeroDivisionError
-        finally:
+    def task(seed, bursts):
+        def run(results, pool):
+            engine = make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=seed), None, SERIAL, pool)
+            for count in bursts:
+                results.extend((yield from advance(engine, count)))
             engine.close()
 
-    def works():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        return [engine.step() for _ in range(2)]
+        return run
 
-    with pytest.raises(ZeroDivisionError):
-        all_together([fails, works])
+    tasks = [task(0, (2, 3)), task(1, (3, 1)), task(2, (1,))]
+    assert in_turn(tasks, Pool(3)) == alone(tasks)
+
+
+def test_one_iteration_of_the_batch_serves_all_that_have_submitted_one(make_problem, monkeypatch):
+    pool = Pool(3)
+    slots = [make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=s), None, SERIAL, pool) for s in range(3)]
+    counts, real = [], pool.batch.advance
+    monkeypatch.setattr(pool.batch, "advance", lambda count: counts.append(count) or real(count))
+    for slot in slots:
+        slot.submit(1, None)
+    for slot in slots:
+        slot.step()
+    assert counts == [1]
 
 
 DATA = planted(30, 5, 6, sparsity=2, random_state=0).data
@@ -95,9 +91,9 @@ HOLES[0, 0] = np.nan
 INEXACT = {"formulation": "inexact", "rho": (210.0, 310.0, 260.0), "beta": (200.0, 300.0, 250.0)}
 
 
-def fitted(data, n_components=4, **parameters):
+def model(n_components=4, **parameters):
     settings = {"rho": 10.0, "max_iter": 2, "tol": 0, "n_init": 1, "random_state": 0} | parameters
-    return ROAD(n_components, engine="cuda", **settings).fit(data)
+    return ROAD(n_components, engine="cuda", **settings)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +110,32 @@ def fitted(data, n_components=4, **parameters):
     ids=["missing entries", "another form", "inexact", "another scale", "float32", "fewer samples", "fewer atoms"],
 )
 def test_unlike_fits_do_not_disturb_each_other(first, second):
-    tasks = [lambda each=each: fitted(each[0], **each[1]) for each in (first, second)]
-    for together, alone in zip(all_together(tasks), [task() for task in tasks], strict=True):
-        np.testing.assert_allclose(together.components_, alone.components_, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(together.history_["objective"], alone.history_["objective"], rtol=1e-12)
+    both = (first, second)
+    together = fit_all([model(**parameters) for _, parameters in both], [data for data, _ in both])
+    for each, (data, parameters) in zip(together, both, strict=True):
+        single = model(**parameters).fit(data)
+        np.testing.assert_allclose(each.components_, single.components_, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(each.history_["objective"], single.history_["objective"], rtol=1e-12)
+
+
+def test_each_of_many_fits_has_its_callback():
+    seen = []
+    models = [
+        model(callback=lambda snapshot, index=index: seen.append((index, snapshot.iteration))) for index in (0, 1)
+    ]
+    fit_all(models, [DATA, 2 * DATA])
+    assert sorted(seen) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("block", ["sparse", "rank_one"])
+def test_runs_with_unlike_blocks_share_no_batch(make_problem, block):
+    """The second has a block that no engine knows: it is refused, where the first one's batch would do another step."""
+    problem, atoms, codes = make_problem("exact", (5, 3, 30))
+    form = dataclasses.replace(problem.formulation, **{block: "other"})
+    pool = Pool(2)
+    make_engine("cuda", problem, atoms, codes, None, SERIAL, pool)
+    with pytest.raises(ValueError, match=f'no step for {block}="other"'):
+        make_engine("cuda", dataclasses.replace(problem, formulation=form), atoms, codes, None, SERIAL, pool)
 
 
 def test_ranks_share_no_batch(make_problem):
@@ -129,39 +147,41 @@ def test_ranks_share_no_batch(make_problem):
         def sum(self, array):
             return array
 
-    def kind_of(comm):
-        return type(make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, comm))
+    pool = Pool(2)
+    kinds = [type(make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, c, pool)) for c in (Two(), SERIAL)]
+    assert kinds == [CudaEngine, Slot]
 
-    assert all_together([lambda: kind_of(Two()), lambda: kind_of(SERIAL)]) == [CudaEngine, Member]
 
-
-def test_a_start_that_fails_leaves_its_place_free(make_problem):
+def test_a_start_that_fails_leaves_its_slot_free(make_problem):
     problem, atoms, codes = make_problem("exact", (5, 3, 30))
-
-    def twice():
-        with pytest.raises(RuntimeError):
-            make_engine("cuda", problem, atoms, codes[:10], None, SERIAL)
-        return type(make_engine("cuda", problem, atoms, codes, None, SERIAL))
-
-    assert all_together([twice]) == [Member]
+    pool = Pool(1)
+    with pytest.raises(RuntimeError):
+        make_engine("cuda", problem, atoms, codes[:10], None, SERIAL, pool)
+    assert type(make_engine("cuda", problem, atoms, codes, None, SERIAL, pool)) is Slot
 
 
-def test_a_fit_in_company_keeps_no_checkpoint(tmp_path):
-    with pytest.raises(ValueError, match="keeps no checkpoint; do it by itself"):
-        all_together([lambda: fitted(DATA, checkpoint=tmp_path / "kept")])
+@pytest.mark.parametrize(
+    ("models", "data", "message"),
+    [
+        ([model()], [DATA, DATA], "1 models and 2 arrays of data; pass one for each"),
+        ([model(checkpoint="folder")], [DATA], "write no checkpoints; pass checkpoint=None"),
+        ([model()] * 2, [DATA, DATA], "a model occurs twice; pass different objects"),
+    ],
+)
+def test_what_many_fits_refuse(models, data, message):
+    with pytest.raises(ValueError, match=message):
+        fit_all(models, data)
 
 
-def test_memory_that_runs_out_late_is_told_with_the_remedy(make_problem, monkeypatch):
-    """Without a GPU its memory cannot run out: what torch would say then is said for it."""
-
-    def runs_out():
-        engine = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL)
-        monkeypatch.setattr(PARTY.get().batch, "advance", no_memory)
-        engine.step()
+def test_memory_that_runs_out_late_is_reported_with_the_remedy(make_problem, monkeypatch):
+    """Without a GPU its memory cannot run out: what torch would raise then is raised for it."""
+    pool = Pool(1)
+    slot = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL, pool)
 
     def no_memory(count):
         raise torch.cuda.OutOfMemoryError
 
+    monkeypatch.setattr(pool.batch, "advance", no_memory)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**30, 2**31))
     with pytest.raises(MemoryError, match=r"GiB of GPU memory and 1\.0 GiB are free; use fewer samples"):
-        all_together([runs_out])
+        slot.step()

@@ -3,6 +3,7 @@
 Real GPUs are measured, and compared over 50 iterations, by ``benchmarks/gpu.py``.
 """
 
+import dataclasses
 import itertools
 import os
 import subprocess
@@ -16,12 +17,12 @@ from roadict import ROAD, load
 from roadict.engines.cpu.fused import FusedEngine
 from roadict.engines.reference import ReferenceEngine
 from roadict.engines.registry import engine_name
-from roadict.runs.loop import solve
+from roadict.runs.driving import drive
+from roadict.runs.loop import Rule, View, follow
 from roadict.synthetic import planted
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-pytest.importorskip("greenlet")
 
 from roadict.engines.gpu import cuda  # noqa: E402
 from roadict.engines.gpu import layout as gpu_layout  # noqa: E402
@@ -145,8 +146,8 @@ def test_ranks_exchange_as_often_whatever_the_parts_of_a_checkpoint(make_problem
 def test_the_loop_looks_at_residuals_every_few_iterations(make_problem):
     """Where nobody watches; the history has every iteration all the same."""
     given = make_problem("exact", (5, 3, 30))
-    watched = solve(CudaEngine(*given), max_iter=4, tol=0, error_bound=0.0, callbacks=(lambda snapshot: None,))
-    burst = solve(CudaEngine(*given), max_iter=4, tol=0, error_bound=0.0)
+    watched = drive(follow(CudaEngine(*given), Rule(4, 0, 0.0), View()))
+    burst = drive(follow(CudaEngine(*given), Rule(4, 0, 0.0), View(watched=False)))
     for name in ("objective", "primal", "dual", "error", "rho"):
         assert np.array_equal(watched.history[name], burst.history[name])
 
@@ -215,6 +216,15 @@ def test_what_does_not_fit_is_told_in_bytes(make_problem):
     assert "torchrun" in message
 
 
+@pytest.mark.parametrize("form", ["exact", "inexact-three"])
+@pytest.mark.parametrize("block", ["sparse", "rank_one"])
+def test_a_block_that_the_engine_has_no_step_for_is_refused(make_problem, form, block):
+    problem, *start = make_problem(form, (5, 3, 30))
+    other = dataclasses.replace(problem.formulation, **{block: "other"})
+    with pytest.raises(ValueError, match=f'"cuda" has no step for {block}="other", .*use engine="reference"'):
+        CudaEngine(dataclasses.replace(problem, formulation=other), *start)
+
+
 def test_too_many_features_are_refused():
     with pytest.raises(cuda.GpuError, match="up to 1024 features, not 1100"):
         ROAD(3, engine="cuda", max_iter=1).fit(np.eye(1100)[:3])
@@ -240,7 +250,7 @@ def test_the_kernels_compile_for_a_gpu():
     assert done.stdout.split() == names + of_ranks
 
 
-@pytest.mark.parametrize("package", ["torch", "triton", "greenlet"])
+@pytest.mark.parametrize("package", ["torch", "triton"])
 def test_without_a_package_the_error_names_the_extra(tmp_path, package):
     (tmp_path / f"{package}.py").write_text(f"raise ImportError('no {package}', name='{package}')")
     code = "import numpy as np; from roadict import ROAD; ROAD(2, engine='cuda').fit(np.eye(4) + 1)"

@@ -1,5 +1,6 @@
 """The reference engine against the problem it solves, and the fused engine against the reference."""
 
+import dataclasses
 import itertools
 import threading
 import time
@@ -8,12 +9,14 @@ import warnings
 import numpy as np
 import pytest
 
+from roadict.engines import reference as reference_engine
 from roadict.engines.cpu import lanes
 from roadict.engines.cpu.fused import FusedEngine, chunk_bounds
 from roadict.engines.cpu.vectors import width_of
 from roadict.engines.reference import ReferenceEngine
-from roadict.formulation import Problem, constrained
+from roadict.formulation import Problem, RankOne, Sparse, constrained
 from roadict.kernels import Workers
+from roadict.runs.measures import is_finite
 
 FORMS = ("exact", "ball", "lasso", "inexact-one", "inexact-three")
 SHAPES = {
@@ -169,6 +172,19 @@ def test_lagrangian_may_rise_where_the_bound_is_broken(make_problem):
     assert (np.diff(values) > 0).any()
 
 
+def test_the_reference_has_a_step_for_every_block():
+    assert set(reference_engine.SPARSE) == set(Sparse)
+    assert set(reference_engine.RANK_ONE) == set(RankOne)
+
+
+@pytest.mark.parametrize("block", ["sparse", "rank_one"])
+def test_a_block_that_the_engine_has_no_step_for_is_refused(make_problem, block):
+    problem, *start = make_problem("exact", (5, 3, 30))
+    other = dataclasses.replace(problem.formulation, **{block: "other"})
+    with pytest.raises(ValueError, match=f'"numba" has no step for {block}="other", .*use engine="reference"'):
+        FusedEngine(dataclasses.replace(problem, formulation=other), *start)
+
+
 # ---------------------------------------------------------------- rank-one step
 
 
@@ -245,7 +261,7 @@ def test_atom_whose_block_vanishes_stays_a_unit_vector(make_problem):
     codes[:, 3] = 0
     engine = FusedEngine(problem, dictionary, codes)
     for _ in range(5):
-        assert engine.step().finite
+        assert is_finite(engine.step())
         np.testing.assert_allclose(np.linalg.norm(engine.dictionary(), axis=1), 1, atol=1e-12)
 
 
@@ -255,7 +271,7 @@ def test_data_that_a_huge_threshold_wipes_out(make_problem):
         engine = kind(problem, dictionary, codes)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert all(engine.step().finite for _ in range(30))
+            assert all(is_finite(engine.step()) for _ in range(30))
 
 
 def test_workers_pass_errors_on():

@@ -94,8 +94,8 @@ def test_the_objective_falls_where_it_is_promised_to(update):
 def test_runs_converge_and_say_so():
     model = learner(max_iter=400, tol=1e-3).fit(X)
     assert model.stop_reason_ == "converged"
-    assert model.history_["primal"][-1] <= 1e-3
-    assert model.history_["dual"][-1] <= 1e-3
+    assert model.history_["code_change"][-1] <= 1e-3
+    assert model.history_["atom_change"][-1] <= 1e-3
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*tol=1e-09.*larger max_iter"):
         learner(max_iter=2, tol=1e-9).fit(X)
 

@@ -8,7 +8,7 @@ from roadict.experiments.images import load, with_material
 from roadict.experiments.published import PAPERS
 from roadict.experiments.trial import execute
 from roadict.metrics import psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import resize
 
 
@@ -44,10 +44,10 @@ def test_five_digits_teach_more_of_another_than_bicubic_knows():
     """
     digits = load("digit", None)
     small = resize(digits.test, (14, 14))
-    recipe = {"features": "pixels", "patch_size": 6, "stride": 4, "back_projection": 0}
+    recipe = Recipe(features="pixels", patch_size=6, stride=4, back_projection=0)
     found = []
     for seed in range(30):
         five = np.random.default_rng(seed).choice(len(digits.training), 5, replace=False)
-        model = SuperResolution(2, approach="zeyde", method="random", n_components=64, random_state=seed, **recipe)
+        model = SuperResolution(2, approach="zeyde", method="random", n_components=64, random_state=seed, recipe=recipe)
         found.append(psnr(model.fit([digits.training[i] for i in five]).predict(small), digits.test))
     assert np.mean(found) > 21.8881 + 2.3, found

@@ -4,16 +4,19 @@ import copy
 import html.parser
 import json
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from roadict.experiments.figures import line_plot
+from roadict.drawing.charts import Mark
+from roadict.drawing.raster import png
+from roadict.experiments.figures import curves, line_plot
 from roadict.experiments.page import make_page, told
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
-from roadict.experiments.trial import Finished, atom_sheet, png
+from roadict.experiments.trial import Finished, atom_sheet
 
 SECONDS = {"wall": 2.0, "cpu": 1.0}
 
@@ -182,12 +185,22 @@ def test_a_method_has_one_colour_in_all_figures(page):
 
 
 def test_zero_error_has_a_place_on_the_log_scale():
-    from roadict.experiments.figures import curves
-
     drawn = line_plot(curves({"a": {100: [0.0, 0.0], 200: [0.0]}}, {"a": "A & B"}), "samples")
     assert "nan" not in drawn
     assert "A &amp; B" in drawn
     assert re.search(r"&quot;mean&quot;: &quot;0&quot;", drawn)
+
+
+def test_the_scales_reach_as_far_as_a_mark():
+    lines = curves({"a": {100: [0.02], 200: [0.01]}}, {"a": "A"})
+    root = ElementTree.fromstring(line_plot(lines, "samples", marks=[Mark(300, 1e-11, "<finished>")]))
+    (ring, label) = next(group for group in root.iter("g") if group.get("class").startswith("mark"))
+    dots = root.findall(".//circle[@class='dot']")
+    assert label.text == "<finished>"
+    assert float(ring.get("cx")) > max(float(dot.get("cx")) for dot in dots)
+    # Nine decades below a dot, which is one below the top: the scale is even in decades.
+    heights = [float(circle.get("cy")) for circle in (*dots, ring)]
+    assert heights[2] - heights[1] == pytest.approx(9 * (heights[1] - heights[0]) / np.log10(2), abs=0.1)
 
 
 def test_rows_of_other_settings_and_missing_pictures_are_left_out(results, tmp_path):

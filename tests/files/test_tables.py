@@ -1,6 +1,7 @@
 """Matrices from files: what is understood, and what is refused with a place and a remedy."""
 
 import contextlib
+import csv
 import io
 import os
 import pickle
@@ -102,6 +103,71 @@ def test_written_tables_come_back_exactly(tmp_path, values, separator, header, h
     path = tmp_path / "table.csv"
     path.write_text("\n".join(lines) + "\n")
     np.testing.assert_array_equal(read_matrix(path), values)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=4), elements=st.floats(width=64)),
+    separator=st.sampled_from([",", ";", "\t", " "]),
+    names=st.lists(st.text('a.,;\t "\r\n'), min_size=4, max_size=4),
+    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    ending=st.sampled_from(["\n", "\r\n"]),
+)
+def test_tables_with_quoted_headers_and_numbers_come_back_exactly(tmp_path, values, separator, names, quoting, ending):
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=ending)
+        writer.writerow([f"x{name}" for name in names[: values.shape[1]]])
+        writer.writerows(values.tolist())
+    np.testing.assert_array_equal(read_matrix(path), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"a,b","c;d"\n1,2\n', [[1, 2]]),
+        ('"a;b";"c,d"\n1;2\n', [[1, 2]]),
+        ('"first name" "b"\n1   2\n', [[1, 2]]),
+        ('"5"" disk","a ""b"" c"\r\n1,2\r\n"3","4"\r\n', [[1, 2], [3, 4]]),
+        ('5" disk,6" disk\n1,2\n', [[1, 2]]),  # a quote within a cell means nothing
+        ('"two\n\nlines",b\n1,2\n', [[1, 2]]),
+        ('1, "2"\n "3" ,"4" \n', [[1, 2], [3, 4]]),
+        ('1\t""\n" 3 "\t4\n', [[1, np.nan], [3, 4]]),
+        ('"7"\n""\n', [[7], [np.nan]]),
+    ],
+)
+def test_quotes(write, text, expected):
+    np.testing.assert_array_equal(read_matrix(write(text)), np.array(expected, dtype=float))
+
+
+LIMIT = csv.field_size_limit()
+
+
+def test_rows_longer_than_a_cell_may_be(write):
+    names, cells = ",".join(f'"column {k}"' for k in range(9000)), ",".join(["0.12345678901234567"] * 9000)
+    assert len(cells) > LIMIT
+    np.testing.assert_array_equal(read_matrix(write(f"{names}\n{cells}\n")), np.full((1, 9000), 0.12345678901234567))
+    assert read_matrix(write(f"{names}\n{cells}\n{cells[:-19]}\n")).shape == (2, 9000)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"a,b\n1,2\n', "a quote in row 1 that is never closed; close or remove it"),
+        ('1,2\n\n3,"4\n5,6\n', "a quote in row 3 that is never closed"),
+        ('1,2\n3,"4', "a quote in row 2 that is never closed"),
+        ('1 2\n3 "4', "a quote in row 2 that is never closed"),
+        ('1,2\n3,"4\n' + "5,6\n" * LIMIT, f"a quote in row 2 that is not closed within {LIMIT} characters"),
+        ("1,2\n3," + "x" * (LIMIT + 1), f"a cell of more than {LIMIT} characters in row 2, which is no number"),
+        ("x" * (LIMIT + 1) + "\n1\n", f"a cell of more than {LIMIT} characters in row 1"),
+        ('"two\nlines",b\n1,2\n3,x\n', "'x' in row 4, column 2"),
+        ('1,2\n3,"4,5"\n', "'4,5' in row 2, column 2, which is no number; write decimals with a point"),
+        ('1,2\n3,"a ""b"""\n', """'a "b"' in row 2, column 2"""),
+        ('1,2\n"3\n4",5\n', r"'3\\n4' in row 2, column 1"),
+    ],
+)
+def test_bad_quotes_and_long_cells_name_the_place(write, text, message):
+    assert_refused(write(text), message)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import tifffile
 from PIL import EpsImagePlugin, Image, ImageOps
 
-from roadict.pictures.files import PictureFileError, read_picture, write_picture
+from roadict.pictures.files import PictureFileError, read_mask, read_picture, write_picture
 
 KINDS = [(dtype, channels) for dtype in (np.uint8, np.uint16) for channels in (None, 2, 3, 4)]
 
@@ -28,6 +28,17 @@ def test_what_is_written_is_read(tmp_path, dtype, channels, suffix):
     back = read_picture(tmp_path / f"x{suffix}")
     assert back.dtype == dtype
     np.testing.assert_array_equal(back, picture)
+
+
+@pytest.mark.parametrize(("dtype", "channels"), KINDS)
+def test_a_mask_marks_what_is_not_black_whatever_its_colours_and_alpha(tmp_path, dtype, channels):
+    marked = noise(np.uint8, None) < 80
+    picture = np.zeros((*marked.shape, channels or 1), dtype)
+    picture[..., 0 if channels in (None, 2) else 1] = marked
+    if channels in (2, 4):
+        picture[..., -1] = ~marked
+    write_picture(tmp_path / "mask.png", picture[..., 0] if channels is None else picture)
+    np.testing.assert_array_equal(read_mask(tmp_path / "mask.png") != 0, marked)
 
 
 @pytest.mark.parametrize("channels", [None, 3, 4])

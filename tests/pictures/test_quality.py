@@ -9,14 +9,14 @@ import pytest
 from skimage import data
 
 from roadict.metrics import psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
 
 from .conftest import luma8
 
 
 def learner(scale, seed, recipe, **parameters):
-    return SuperResolution(scale, random_state=seed, **recipe, **parameters)
+    return SuperResolution(scale, random_state=seed, recipe=Recipe(**recipe), **parameters)
 
 
 def gain(model, training, truth):

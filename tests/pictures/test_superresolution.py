@@ -1,19 +1,40 @@
-import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from skimage import data
+from sklearn import clone
+from sklearn.exceptions import NotFittedError
 
 from roadict.coders import registry as coders
-from roadict.files.models import ModelFileError, write_model
-from roadict.pictures import SuperResolution, predictors, tiles, upscale
+from roadict.files.models import ModelFileError, read_model, write_model
+from roadict.pictures import Recipe, SuperResolution, predictors, tiles
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
-from roadict.pictures.upscaling import trained
+from roadict.pictures.superresolution import saved_parameters
 
 from .conftest import eight_bits
 
-QUICK = {"n_components": 32, "max_iter": 15, "max_samples": 500, "random_state": 0, "n_jobs": 1}
+FEW = Recipe(max_samples=500)
+QUICK = {"n_components": 32, "max_iter": 15, "recipe": FEW, "random_state": 0, "n_jobs": 1}
+# What version 0.1.0 wrote beside the arrays, for SuperResolution(2, approach="zeyde", coder="omp").
+PARAMETERS_OF_0_1_0 = {
+    "scale": 2,
+    "approach": "zeyde",
+    "method": "road",
+    "n_components": 512,
+    "features": "derivatives",
+    "patch_size": None,
+    "stride": None,
+    "epsilon": None,
+    "rho": "auto",
+    "max_iter": 120,
+    "max_samples": 4000,
+    "coder": "omp",
+    "alpha": 0.03,
+    "n_nonzero_coefs": 3,
+    "back_projection": 1,
+}
 
 
 def small_of(picture, scale):
@@ -42,21 +63,22 @@ def test_all_of_the_training_tells_its_progress(approach, last, monkeypatch):
         assert steps[-1][0] == steps[-1][1]
 
 
-def test_back_projection_makes_the_result_shrink_to_the_input(model):
+def test_back_projection_makes_the_result_shrink_to_the_input(model, monkeypatch):
     small = data.coins()[:60, :70] / 255
     misfit = {}
     for rounds in (0, 1, 3):
-        changed = copy.copy(model)
-        changed.back_projection = rounds
-        misfit[rounds] = np.abs(small_of(changed.predict(small), 2) - small).mean()
+        monkeypatch.setattr(model, "recipe", replace(FEW, back_projection=rounds))
+        misfit[rounds] = np.abs(small_of(model.predict(small), 2) - small).mean()
     assert misfit[3] < misfit[1] < 0.6 * misfit[0]
 
 
 @pytest.mark.parametrize("patch_size", [None, 16])
 def test_tiles_do_not_show(monkeypatch, patch_size):
-    model = SuperResolution(2, method="random", patch_size=patch_size, **QUICK).fit([data.page()[:120, :120]])
+    recipe = replace(FEW, patch_size=patch_size)
+    model = SuperResolution(2, method="random", **(QUICK | {"recipe": recipe})).fit([data.page()[:120, :120]])
     picture = data.astronaut()[100:140, 200:250] / 255
-    for model.back_projection in (0, 3):
+    for rounds in (0, 3):
+        model.set_params(recipe=replace(recipe, back_projection=rounds))
         monkeypatch.setattr(tiles, "SIDE", 256)
         whole = model.predict(picture)
         for side in (16, 33):
@@ -121,7 +143,8 @@ def test_regressors_find_a_linear_law():
 
 
 def test_codes_that_are_all_zero_leave_the_bicubic():
-    empty = SuperResolution(2, approach="zeyde", method="random", alpha=50.0, back_projection=0, **QUICK)
+    recipe = Recipe(alpha=50.0, back_projection=0)
+    empty = SuperResolution(2, approach="zeyde", method="random", **(QUICK | {"recipe": recipe}))
     small = data.coins()[:20, :20] / 255
     found = empty.fit([data.page()[:60, :60]]).predict(small)
     np.testing.assert_allclose(found, np.clip(resize(small, (40, 40)), 0, 1), atol=1e-6)
@@ -132,7 +155,7 @@ def test_a_saved_model_gives_the_same_picture(tmp_path, approach):
     fitted = SuperResolution(2, approach=approach, method="random", **QUICK).fit([data.page()])
     fitted.save(tmp_path / "model.npz")
     again = SuperResolution.load(tmp_path / "model.npz")
-    assert again.parameters() == fitted.parameters()
+    assert again.get_params() == fitted.get_params() | {"random_state": None, "n_jobs": None}
     picture = data.coins()[:20, :20]
     np.testing.assert_array_equal(again.predict(picture), fitted.predict(picture))
 
@@ -161,31 +184,53 @@ def test_a_loaded_model_codes_with_the_threads_that_it_is_given(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("parameters", "same"),
+    ("approach", "method", "change", "same"),
     [
-        ({"approach": "zeyde", "method": "mod", "coder": ("lasso", "omp")}, False),
-        ({"approach": "anchored", "method": "mod", "coder": ("lasso", "omp")}, True),
-        ({"approach": "zeyde", "method": "road", "coder": ("lasso", "omp")}, True),
-        ({"approach": "zeyde", "method": "road", "rho": ("auto", 10.0)}, False),
+        ("zeyde", "mod", {"coder": "omp"}, False),
+        ("anchored", "mod", {"coder": "omp"}, True),
+        ("zeyde", "road", {"coder": "omp"}, True),
+        ("zeyde", "road", {"rho": 10.0}, False),
     ],
 )
-def test_what_the_atoms_depend_on(parameters, same):
-    pairs = {name: value for name, value in parameters.items() if isinstance(value, tuple)}
+def test_what_the_atoms_depend_on(approach, method, change, same):
     first, second = (
-        SuperResolution(2, **QUICK | parameters | {name: pair[side] for name, pair in pairs.items()})
+        SuperResolution(2, approach=approach, method=method, **(QUICK | {"recipe": recipe}))
         .fit([data.page()])
         .predictor_.atoms
-        for side in (0, 1)
+        for recipe in (FEW, replace(FEW, **change))
     )
     assert np.array_equal(first, second) == same
 
 
-def test_numbers_of_numpy_find_the_same_model(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    pictures = [data.page()[:100, :100]]
-    for scale in (2, np.int64(2)):
-        trained(SuperResolution(scale, method="random", **QUICK), pictures)
-    assert len(list((tmp_path / "roadict").iterdir())) == 1
+def test_a_clone_learns_the_same(model):
+    settings = {"approach": "zeyde", "method": "ksvd", "n_components": 9, "max_iter": 7, "n_jobs": 1}
+    original = SuperResolution(4, recipe=Recipe(coder="omp"), random_state=3, **settings)
+    assert clone(original).get_params() == original.get_params()
+    assert original.get_params() == settings | {"scale": 4, "recipe": Recipe(coder="omp"), "random_state": 3}
+    fresh = clone(model)
+    with pytest.raises(NotFittedError):
+        fresh.predict(np.zeros((9, 9)))
+    fresh.set_params(n_components=8).fit([data.page()[:60, :60]])
+    assert fresh.predictor_.atoms.shape[0] == 8
+    assert model.predictor_.atoms.shape[0] == 32
+
+
+def test_models_of_version_0_1_0_open(tmp_path):
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.normal(size=(4 * 6 * 6, 20)))[0].astype(np.float32)
+    atoms = rng.normal(size=(512, 20)).astype(np.float32)
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    high = 0.01 * rng.normal(size=(512, 36)).astype(np.float32)
+    arrays = {"atoms": atoms, "high": high, "weight": np.array(0.02), "axes": axes}
+    write_model(tmp_path / "old.npz", "SuperResolution", PARAMETERS_OF_0_1_0, arrays)
+    model = SuperResolution.load(tmp_path / "old.npz")
+    assert model.get_params() == SuperResolution(2, approach="zeyde", recipe=Recipe(coder="omp")).get_params()
+    assert model.predict(data.coins()[:12, :15]).shape == (24, 30)
+    model.save(tmp_path / "new.npz")
+    _, parameters, again = read_model(tmp_path / "new.npz")
+    assert parameters == PARAMETERS_OF_0_1_0  # so that version 0.1.0 opens it, too
+    for name, values in arrays.items():
+        np.testing.assert_array_equal(again[name], values)
 
 
 def test_foreign_and_broken_model_files(tmp_path, model):
@@ -194,7 +239,11 @@ def test_foreign_and_broken_model_files(tmp_path, model):
         SuperResolution.load(tmp_path / "road.npz")
     arrays = model.predictor_.arrays() | {"axes": model.axes_}
     for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}, {"axes": model.axes_ * np.nan}):
-        write_model(tmp_path / "bad.npz", "SuperResolution", model.parameters(), arrays | change)
+        write_model(tmp_path / "bad.npz", "SuperResolution", saved_parameters(model), arrays | change)
+        with pytest.raises(ModelFileError, match="not a whole"):
+            SuperResolution.load(tmp_path / "bad.npz")
+    for change in ({"alpha": -1.0}, {"scale": 7}, {"taste": "salty"}):
+        write_model(tmp_path / "bad.npz", "SuperResolution", saved_parameters(model) | change, arrays)
         with pytest.raises(ModelFileError, match="not a whole"):
             SuperResolution.load(tmp_path / "bad.npz")
 
@@ -205,13 +254,27 @@ def test_errors_say_what_to_do(model):
         ({"scale": 2.0}, "scale=2.0 must be 2, 3 or 4"),
         ({"scale": np.array([2, 3])}, "must be 2, 3 or 4"),
         ({"approach": "magic"}, "approach='magic' must be one of"),
-        ({"stride": 40}, "stride=40 must be at most"),
         ({"n_components": 0}, "n_components=0"),
-        ({"rho": -1.0}, "rho=-1.0"),
-        ({"engine": "abacus"}, "engine='abacus' must be one of"),
+        ({"recipe": Recipe(stride=40)}, "stride=40 must be at most"),
+        ({"recipe": {"rho": 10.0}}, "must be a roadict.pictures.Recipe or None"),
     ):
         with pytest.raises(ValueError, match=words):
             SuperResolution(**parameters).fit([data.page()])
+    for recipe, words in (
+        ({"features": "smell"}, "features='smell' must be"),
+        ({"coder": "morse"}, "coder='morse' must be"),
+        ({"engine": "abacus"}, "engine='abacus' must be one of"),
+        ({"rho": -1.0}, "rho=-1.0"),
+        ({"epsilon": np.nan}, "epsilon=nan"),
+        ({"alpha": -0.1}, "alpha=-0.1"),
+        ({"patch_size": 2.5}, "patch_size=2.5"),
+        ({"stride": 0}, "stride=0"),
+        ({"max_samples": 0}, "max_samples=0"),
+        ({"n_nonzero_coefs": 0}, "n_nonzero_coefs=0"),
+        ({"back_projection": -1}, "back_projection=-1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Recipe(**recipe)
     with pytest.raises(ValueError, match="no training pictures"):
         SuperResolution().fit([])
     with pytest.raises(ValueError, match="patches for n_components=512"):
@@ -226,12 +289,10 @@ def test_errors_say_what_to_do(model):
         model.predict(np.zeros((9, 9), int))
     with pytest.raises(ValueError, match="NaN"):
         model.predict(np.full((9, 9), np.nan))
-    with pytest.raises(ValueError, match="the model enlarges by 2"):
-        upscale(np.zeros((9, 9)), 3, model=model)
 
 
 def test_a_callback_sees_the_dictionary_form():
     seen = []
-    fresh = SuperResolution(2, n_components=8, max_iter=3, epsilon=0.8, random_state=0)
+    fresh = SuperResolution(2, n_components=8, max_iter=3, recipe=Recipe(epsilon=0.8), random_state=0)
     fresh.fit([data.page()], callback=lambda snapshot: seen.append(snapshot.dictionary.shape[0]))
     assert seen == [8, 8, 8]

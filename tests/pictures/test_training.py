@@ -1,24 +1,21 @@
-"""Samples, dictionaries and predictors for super-resolution, and where trained models are kept."""
-
-import sys
+"""Samples, dictionaries and predictors for super-resolution."""
 
 import numpy as np
 import pytest
 from skimage import data
 
-from roadict.pictures import SuperResolution, predictors
+from roadict.pictures import Recipe, SuperResolution, predictors
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import learn_dictionary
-from roadict.pictures.training import gather
-from roadict.pictures.upscaling import trained
+from roadict.pictures.training import Sampling, gather
 
 PAGE = data.page()[:60, :90]
-GATHER = {"features": "pixels", "edges": "mirrored", "axes": None, "flat": 0.0}
+SAMPLING = Sampling(scale=2, size=6, stride=2, features="pixels", edges="mirrored")
 
 
 def samples_of(picture, **changes):
-    settings = GATHER | {"turned": True, "at_most": 10**9} | changes
-    return gather([picture.astype(np.float32) / 255], 2, 6, 2, rng=np.random.default_rng(0), **settings)
+    settings = {"axes": None, "flat": 0.0, "turned": True, "at_most": 10**9} | changes
+    return gather([picture.astype(np.float32) / 255], SAMPLING, rng=np.random.default_rng(0), **settings)
 
 
 def test_turned_pictures_are_eight_and_teach_the_same_whichever_way_up():
@@ -88,26 +85,6 @@ def test_the_dictionary_is_learned_from_few_samples_with_the_bound_that_was_give
         return samples[:n_components] / np.linalg.norm(samples[:n_components], axis=1, keepdims=True)
 
     monkeypatch.setattr(predictors, "learn_dictionary", learn_dictionary)
-    SuperResolution(
-        2, approach=approach, n_components=8, max_samples=50, epsilon=given, coder="omp", random_state=0
-    ).fit([PAGE])
+    recipe = Recipe(max_samples=50, epsilon=given, coder="omp")
+    SuperResolution(2, approach=approach, n_components=8, recipe=recipe, random_state=0).fit([PAGE])
     assert seen == {"n_samples": 50, "epsilon": expected}
-
-
-def test_models_are_kept_by_version_settings_and_pictures(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "platform", "linux")
-
-    def told(picture, **changes):
-        said = []
-        settings = {"n_components": 8, "method": "random", "random_state": 0, "n_jobs": 1} | changes
-        model = trained(SuperResolution(2, **settings), [picture], told=said.append)
-        assert model.n_jobs == settings["n_jobs"]
-        return said[0].split()[0]
-
-    other = PAGE.copy()
-    other[3, 4] ^= 1
-    assert [told(PAGE), told(PAGE), told(PAGE, n_jobs=2)] == ["training", "model", "model"]
-    assert [told(other), told(PAGE.T), told(PAGE, random_state=1), told(PAGE, n_components=9)] == ["training"] * 4
-    monkeypatch.setattr(sys.modules["roadict.pictures.upscaling"], "__version__", "another")
-    assert [told(PAGE), told(PAGE)] == ["training", "model"]

@@ -16,7 +16,8 @@ from roadict.metrics import dictionary_error
 from roadict.road.floor import smallest_error
 from roadict.road.multistart import agreed_atoms
 from roadict.road.start import starting_point
-from roadict.runs.loop import solve
+from roadict.runs.driving import drive
+from roadict.runs.loop import Rule, View, follow
 from roadict.runs.measures import Measures
 from roadict.synthetic import planted
 
@@ -187,7 +188,7 @@ def test_what_one_rank_finds_converged_ends_the_run_of_all(on_ranks):
             return Measures(1.0, self._size, 0.0, 0.0)
 
     def work(comm):
-        return solve(Steady(comm.rank), max_iter=5, tol=1e-4, error_bound=None, comm=comm).stop_reason
+        return drive(follow(Steady(comm.rank), Rule(5, 1e-4), View(), comm=comm)).stop_reason
 
     assert on_ranks(2, work) == ["converged"] * 2
 

@@ -12,7 +12,8 @@ from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.penalty import COLD, STEP, Annealing
 from roadict.road.plan import make_plan
 from roadict.road.start import starting_point
-from roadict.runs.loop import has_converged, solve
+from roadict.runs.driving import drive
+from roadict.runs.loop import Rule, View, follow
 from roadict.runs.measures import Measures
 from roadict.synthetic import planted
 
@@ -197,56 +198,6 @@ def test_shares_of_the_slacks():
     assert lasso(1.0).exact_consensus
 
 
-class Scripted:
-    """An engine that reports what it is told."""
-
-    rhos = (7.0, 7.0, 7.0)
-
-    def __init__(self, rows):
-        self.rows = iter(rows)
-
-    def step(self, following=None):
-        if following is not None:
-            self.rhos = (following,) * 3
-        return Measures(*next(self.rows))
-
-    def dictionary(self):
-        return np.eye(2)
-
-    def codes(self):
-        return np.ones((3, 2))
-
-    def close(self):
-        """Nothing to release."""
-
-
-def test_converged_means_both_residuals_and_the_error():
-    good, tol = (1.0, 1e-5, 1e-5, 1e-4), 1e-4
-    assert has_converged(Measures(*good), tol, 0.0)
-    assert not has_converged(Measures(1.0, 2e-4, 1e-5, 1e-4), tol, 0.0)
-    assert not has_converged(Measures(1.0, 1e-5, 2e-4, 1e-4), tol, 0.0)
-    assert not has_converged(Measures(1.0, 1e-5, 1e-5, 2e-3), tol, 0.0)
-    assert has_converged(Measures(1.0, 1e-5, 1e-5, 0.1005), tol, 0.1)
-    assert has_converged(Measures(1.0, 1e-5, 1e-5, 0.5), tol, None)
-
-
-@pytest.mark.parametrize(
-    ("rows", "tol", "reason", "count"),
-    [
-        ([(1, 1, 1, 1), (1, 0, 0, 0), (1, 0, 0, 0)], 1e-4, "converged", 2),
-        ([(1, 0, 0, 0)] * 3, 0, "max_iter", 3),
-        ([(1, 1, 1, 1), (1, np.nan, 1, 1)], 1e-4, "non-finite", 2),
-        ([(1, 1, 1, 1), (np.inf, 1, 1, 1)], 1e-4, "non-finite", 2),
-    ],
-)
-def test_stop_reasons(rows, tol, reason, count):
-    outcome = solve(Scripted(rows), max_iter=3, tol=tol, error_bound=0.0, unit=2.0)
-    assert outcome.stop_reason == reason
-    assert len(outcome.history["objective"]) == count
-    assert outcome.history["rho"][0] == 3.5
-    assert outcome.history["objective"][0] == 2
-
-
 class Thermostat:
     """A run whose primal residual is 1/ρ, like that of a run below its critical ρ."""
 
@@ -263,7 +214,7 @@ class Thermostat:
 @pytest.mark.parametrize("first", [2.0, 500.0])
 def test_annealing_holds_the_residual_and_then_lets_it_fall(first):
     annealing = Annealing(first, 1e-3, 0.05, hold=600, fall=800)
-    outcome = solve(Thermostat(first), max_iter=1400, tol=0, error_bound=0.0, annealing=annealing)
+    outcome = drive(follow(Thermostat(first), Rule(1400, 0, 0.0, annealing), View()))
     residuals, rhos = outcome.history["primal"], outcome.history["rho"]
     np.testing.assert_allclose(residuals[500:600], 0.05, rtol=0.15)
     np.testing.assert_allclose(residuals[-1], COLD, rtol=0.15)
@@ -273,29 +224,15 @@ def test_annealing_holds_the_residual_and_then_lets_it_fall(first):
 
 def test_annealing_does_not_go_below_its_least_rho():
     annealing = Annealing(30.0, 20.0, 0.5, hold=600, fall=800)
-    outcome = solve(Thermostat(30.0), max_iter=300, tol=0, error_bound=0.0, annealing=annealing)
+    outcome = drive(follow(Thermostat(30.0), Rule(300, 0, 0.0, annealing), View()))
     assert outcome.history["rho"].min() == 20
 
 
 def test_annealing_ends_in_a_constant_rho():
     annealing = Annealing(30.0, 1.0, 0.05, hold=100, fall=100)
-    outcome = solve(Thermostat(30.0), max_iter=3000, tol=0, error_bound=0.0, annealing=annealing)
+    outcome = drive(follow(Thermostat(30.0), Rule(3000, 0, 0.0, annealing), View()))
     assert outcome.history["rho"][-1] == pytest.approx(1 / COLD, rel=0.1)
     assert len(set(outcome.history["rho"][2000:])) == 1
-
-
-def test_a_callback_that_ends_a_run_is_heard_though_it_has_converged():
-    outcome = solve(Scripted([(1, 0, 0, 0)]), max_iter=9, tol=1, error_bound=0.0, callbacks=(lambda snapshot: True,))
-    assert outcome.stop_reason == "callback"
-
-
-def test_a_run_goes_on_where_it_was():
-    whole = solve(Scripted([(1, 1, 1, 1)] * 3 + [(1, 0, 0, 0)]), max_iter=9, tol=1e-4, error_bound=0.0)
-    rough = Scripted([(1, 1, 1, 1), (1, 0.5, 0.5, 0.5), (1, 1, 1, 1), (1, 0, 0, 0)])
-    first = solve(rough, max_iter=9, tol=0.5, error_bound=0.0)
-    second = solve(rough, max_iter=9, tol=1e-4, error_bound=0.0, before=first.history)
-    assert [len(outcome.history["objective"]) for outcome in (whole, first, second)] == [4, 2, 4]
-    assert np.all(np.diff(second.history["seconds"]) >= 0)
 
 
 def test_what_is_annealed():
@@ -320,20 +257,6 @@ def test_how_many_runs_and_which():
     assert (short.hold, short.fall) == (100, 80), "a run must have cooled down before its end"
 
 
-def test_callbacks_all_run_before_one_ends_the_run():
-    seen = []
-    outcome = solve(
-        Scripted([(1, 1, 1, 1)] * 5),
-        max_iter=5,
-        tol=0,
-        error_bound=None,
-        unit=3.0,
-        callbacks=(lambda view: view.iteration == 2, lambda view: seen.append(view.codes.max())),
-    )
-    assert outcome.stop_reason == "callback"
-    assert seen == [3.0, 3.0]
-
-
 def test_ridge_of_an_infinite_weight_is_zero_slack():
     assert Formulation((np.inf, np.inf, np.inf)).slack_share(0, 5.0) == 0
 
@@ -347,7 +270,7 @@ class Terminal(io.StringIO):
 
 
 class Reading:
-    max_iter, objective, primal, dual = 200, 12.5, 1e-2, 1e-3
+    max_iter, objective, residuals, start, n_starts = 200, 12.5, {"primal": 1e-2, "dual": 1e-3}, 1, 1
 
     def __init__(self, iteration):
         self.iteration = iteration

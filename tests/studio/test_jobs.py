@@ -110,9 +110,9 @@ def test_lines_become_progress_curves_and_atoms():
     for line in (
         "sigma 20 of 255\n",
         '{"progress": {"verb": "denoising", "done": 1, "total": 9, "text": "learning", "left": "soon"}}\n',
-        '{"snapshot": {"iteration": 1, "objective": 5.0, "shape": [1, 2], "atoms": "AACAPwAAAEA="}}\n',
-        '{"snapshot": {"iteration": 2, "objective": 4.0}}\n',
-        '{"snapshot": {"iteration": 1, "objective": 6.0}}\n',
+        '{"snapshot": {"start": 1, "iteration": 1, "objective": 5.0, "shape": [1, 2], "atoms": "AACAPwAAAEA="}}\n',
+        '{"snapshot": {"start": 1, "iteration": 2, "objective": 4.0}}\n',
+        '{"snapshot": {"start": 2, "iteration": 1, "objective": 6.0}}\n',
     ):
         seen.take(line)
     assert (seen.verb, seen.done, seen.total, seen.text, seen.left) == ("denoising", 1, 9, "learning", "soon")

@@ -275,7 +275,7 @@ def test_the_next_start_clears_up_after_a_studio_that_was_killed(killed, server)
 def test_nothing_is_left_of_a_studio_that_is_ended_in_the_middle_of_a_job(chromium, server, large):
     """Nor does it touch another studio that has the same place for its files."""
     held = server.files()
-    (sign,) = [file for file in held if file.name == "in-use"]
+    (lock,) = [file for file in held if file.suffix == ".lock"]
     another = Server(server.folder)
     page = Page(chromium, another.address)
     page.upload(large)
@@ -286,7 +286,7 @@ def test_nothing_is_left_of_a_studio_that_is_ended_in_the_middle_of_a_job(chromi
     assert [file for file in another.files() if file.name == "large.png" and file not in held]
     assert another.stop(signal.SIGTERM) == (128 + signal.SIGTERM, "")
     until(lambda: not alive(job), "the end of the job")
-    assert sign.exists()
+    assert lock.exists()
     assert set(server.files()) <= set(held)
     chromium.driver.get("about:blank")
     chromium.complaints()  # of a page whose server has gone

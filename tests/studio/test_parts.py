@@ -1,18 +1,21 @@
 """What the studio is made of, without a browser."""
 
 import io
+import os
 import re
 import socket
 import subprocess
 import sys
 import tempfile
 from base64 import b64decode
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from roadict.drawing.charts import Mark
 from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
 from roadict.studio.commands import TASKS, Command, learn_command, picture_command
 from roadict.studio.folder import own_folder
@@ -147,6 +150,18 @@ def test_drawings_are_well_formed():
     assert len(drawn[0]) < 20_000  # long runs are thinned
 
 
+def test_a_marked_point_lies_beyond_the_curves():
+    curve = np.array([1.0, 0.1, 0.01])
+    root = ElementTree.fromstring(drawings.residual_curves({"error": curve}, [Mark(4, 1e-11, "finished fit")]))
+    (ring, label) = root.find("g")
+    (path,) = (tag.get("d") for tag in root.findall("path") if "h" not in tag.get("d"))
+    points = np.array(re.findall(r"([\d.]+) ([\d.]+)", path), float)
+    assert label.text == "finished fit"
+    steps = np.diff([*points, (float(ring.get("cx")), float(ring.get("cy")))], axis=0)
+    assert steps[:, 0] == pytest.approx(steps[0, 0], abs=0.05)  # one iteration each
+    assert steps[:, 1] == pytest.approx(steps[0, 1] * np.array([1, 1, 9]), abs=0.1)  # decades
+
+
 def test_bars_are_as_high_as_the_usage_and_fall():
     heights = [float(h) for h in re.findall(r' height="([\d.]+)"/>', drawings.usage_bars(np.array([0.1, 0.4, 0.2])))]
     assert heights == pytest.approx([heights[0], heights[0] / 2, heights[0] / 4], abs=0.1)
@@ -203,6 +218,23 @@ def test_folders_of_studios_that_live_are_left_alone(tmp_path, monkeypatch):
             assert first.is_dir()
         assert not second.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["roadict-studio-of-somebody"]
+
+
+def test_the_folder_of_a_studio_that_was_killed_is_removed_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    program = "from roadict.studio.folder import own_folder\n"
+    program += "with own_folder() as folder:\n (folder / 'file').touch(); print(folder, flush=True); input()"
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        left = Path(process.stdout.readline().strip())
+        with own_folder():
+            assert (left / "file").exists()
+        process.kill()
+    assert left.exists()
+    with own_folder() as folder:
+        assert sorted(tmp_path.iterdir()) == [folder, folder.with_suffix(".lock")]
 
 
 def test_without_gradio_the_extra_is_named():

@@ -1,4 +1,4 @@
-"""A fit in progress on disk and back: what has been found so far, and the run that is under way."""
+"""A fit in progress on disk and back: the fits of its finished starts, and the run that is under way."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,46 +6,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints.schedule import Keeper
-from roadict.checkpoints.storage import Arrays, CheckpointError, Facts, Found
-from roadict.runs.history import COLUMNS, History
+from roadict.checkpoints.schedule import Checkpoints
+from roadict.checkpoints.storage import Arrays, CheckpointError, LoadedCheckpoint, Metadata
+from roadict.runs.history import History
 from roadict.runs.loop import Columns, Outcome
 from roadict.runs.result import Fit
 from roadict.runs.state import Restorable, RunState
 
 
 @dataclass(frozen=True)
-class Journal:
-    """What the loop keeps of a fit; a ``Watch``.
+class RunJournal:
+    """Saves a fit between two iterations; a ``Journal`` of the loop.
 
     Attributes
     ----------
-    keeper : Keeper
+    checkpoints : Checkpoints
     run : Restorable
         The run under way.
     fits : list of Fit
-        Of the runs before it.
+        Of the starts before it.
     level : int
-        How many of the rougher tolerances it has met.
+        At how many levels of the residuals the exact finish has been tried.
     """
 
-    keeper: Keeper
+    checkpoints: Checkpoints
     run: Restorable
     fits: list[Fit]
     level: int = 0
 
     def wants(self) -> tuple[int, int]:
-        """As the keeper says."""
-        return self.keeper.wants()
+        """Whether a checkpoint is due, and the signal that asks the run to end, or 0."""
+        return self.checkpoints.wants()
 
-    def keep(self, columns: Columns, stop: int) -> None:
+    def save(self, columns: Columns, stop: int) -> None:
         """Write a checkpoint."""
         state = self.run.state()
         shared = {f"run.{name}": array for name, array in state.shared.items()} | {"history": _table(columns)}
         local = {f"run.{name}": array for name, array in state.local.items()}
-        facts: Facts = {"level": self.level, "iteration": len(columns["rho"]), "fits": []}
+        metadata: Metadata = {
+            "level": self.level,
+            "iteration": len(columns["objective"]),
+            "columns": list(columns),
+            "fits": [],
+        }
         for index, fit in enumerate(self.fits):
-            facts["fits"].append(
+            metadata["fits"].append(
                 {
                     "stop_reason": fit.outcome.stop_reason,
                     "error": fit.error,
@@ -55,55 +60,55 @@ class Journal:
             )
             shared |= {f"fit{index}.history": _table(fit.outcome.history), f"fit{index}.dictionary": fit.dictionary}
             local |= {f"fit{index}.codes": fit.codes}
-        self.keeper.keep(facts, shared, local, stop)
+        self.checkpoints.save(metadata, shared, local, stop)
 
 
 def _table(columns: Any) -> NDArray[np.float64]:
-    return np.array([columns[name] for name in COLUMNS], np.float64)
+    return np.array([columns[name] for name in columns], np.float64)
 
 
-def _history(table: NDArray[Any]) -> History:
-    return History(dict(zip(COLUMNS, table, strict=True)))
+def _history(loaded: LoadedCheckpoint, name: str) -> History:
+    return History(dict(zip(loaded.metadata["columns"], loaded.shared[name], strict=True)))
 
 
-def finished_fits(found: Found) -> list[Fit]:
-    """Return the fits of the runs before the one under way, with this rank's codes."""
+def finished_fits(loaded: LoadedCheckpoint) -> list[Fit]:
+    """Return the fits of the starts before the one under way, with this rank's codes."""
     fits = []
-    for index, facts in enumerate(found.facts["fits"]):
-        codes = np.concatenate([part[f"fit{index}.codes"] for _, part in found.parts])
-        outcome = Outcome(_history(found.shared[f"fit{index}.history"]), facts["stop_reason"])
-        dictionary = found.shared[f"fit{index}.dictionary"]
-        fits.append(Fit(outcome, dictionary, codes, facts["error"], facts["objective"], facts["exact"]))
+    for index, values in enumerate(loaded.metadata["fits"]):
+        codes = np.concatenate([part[f"fit{index}.codes"] for _, part in loaded.parts])
+        outcome = Outcome(_history(loaded, f"fit{index}.history"), values["stop_reason"])
+        dictionary = loaded.shared[f"fit{index}.dictionary"]
+        fits.append(Fit(outcome, dictionary, codes, values["error"], values["objective"], values["exact"]))
     return fits
 
 
-def resume(found: Found, run: Restorable) -> tuple[History, int]:
+def resume(loaded: LoadedCheckpoint, run: Restorable) -> tuple[History, int]:
     """Bring a fresh run to where the one under way was; returns its history and its level."""
     fresh = run.state()
-    shared = _of_run(found.shared)
-    for start, part in found.parts:
+    shared = _of_run(loaded.shared)
+    for start, part in loaded.parts:
         local = _of_run(part)
-        _check(found, fresh.shared, shared, rows=False)
-        _check(found, fresh.local, local, rows=True)
+        _check(loaded, fresh.shared, shared, rows=False)
+        _check(loaded, fresh.local, local, rows=True)
         run.restore(RunState(local, shared), start)
-    return _history(found.shared["history"]), int(found.facts["level"])
+    return _history(loaded, "history"), int(loaded.metadata["level"])
 
 
 def _of_run(arrays: Arrays) -> Arrays:
     return {name.removeprefix("run."): array for name, array in arrays.items() if name.startswith("run.")}
 
 
-def _check(found: Found, expected: Arrays, given: Arrays, *, rows: bool) -> None:
+def _check(loaded: LoadedCheckpoint, expected: Arrays, given: Arrays, *, rows: bool) -> None:
     """Refuse arrays that another kind of machine has laid out."""
     for name, array in expected.items():
         other = given.get(name)
         if other is None:
             raise CheckpointError(
-                f"{found.name} holds no {name!r}: another engine or another version of roadict wrote it; go on with "
-                "that one, or start again in an empty folder"
+                f"{loaded.name} holds no {name!r}: another engine or another version of roadict wrote it; resume it "
+                "with that one, or start again in an empty folder"
             )
         if other.dtype != array.dtype or other.shape[rows:] != array.shape[rows:]:
             raise CheckpointError(
-                f"{found.name} holds {name!r} in another layout than this machine's (vectors of another length, or "
+                f"{loaded.name} holds {name!r} in another layout than this machine's (vectors of another length, or "
                 "another engine); resume it on a machine of the kind that wrote it"
             )

@@ -1,9 +1,10 @@
-"""When a run is kept, where, and when it should end: the checkpoints of one run."""
+"""When checkpoints of a run are written, where, and when the run should end."""
 
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints import storage
-from roadict.checkpoints.lock import Claim
-from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, Facts, Found
-from roadict.ranks.collectives import offset, together, words
+from roadict.checkpoints.lock import FolderLock
+from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, LoadedCheckpoint, Metadata
+from roadict.ranks.collectives import counts, offset, together, words
 from roadict.ranks.comm import Comm, is_restart
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_] | None
 
 EVERY = 60.0
 """Seconds from one checkpoint to the next, where the user does not say."""
@@ -24,29 +28,41 @@ DIGEST_ROWS = 4096
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How a run is kept.
+    """How a fit writes checkpoints: ``ROAD(checkpoint=Checkpoint(...))``.
 
     Parameters
     ----------
     folder : path
         Made if it does not exist. All ranks must see it. A second run at the same time is refused.
-    every : float
+    every : float, default=60.0
         Seconds from the end of one checkpoint to the next; 0: after every iteration.
-    resume : bool
-        Go on from the last checkpoint of the same problem in the folder, if there is one. False: refuse a folder
+    resume : bool, default=True
+        Resume from the last checkpoint of the same problem in the folder, if there is one. False: refuse a folder
         that holds any, unless torchrun has started the run again that they are of.
-    stop : callable or None
+    stop : callable, default=None
         Called without arguments after every iteration; a number other than 0 (of a signal) ends the run with a last
         checkpoint and a ``RunStoppedError``.
-    claim : Claim or None
-        On the folder, where it should outlast the fit. None: the fit has its own.
+    lock : FolderLock, default=None
+        Of the folder, where it should outlast the fit. None: the fit has its own.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from roadict import ROAD, Checkpoint
+    >>> from roadict.synthetic import planted
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> settings = Checkpoint(folder, every=0)
+    >>> model = ROAD(6, checkpoint=settings, max_iter=20, tol=0, n_init=1, random_state=0)
+    >>> _ = model.fit(planted(60, 6, 8, sparsity=2, random_state=0).data)
+    >>> sorted(path.name for path in folder.glob("*.json"))
+    ['checkpoint-000018.json', 'checkpoint-000019.json']
     """
 
     folder: str | os.PathLike[str]
     every: float = EVERY
     resume: bool = True
     stop: Callable[[], int] | None = None
-    claim: Claim | None = None
+    lock: FolderLock | None = None
 
 
 class RunStoppedError(Exception):
@@ -63,39 +79,42 @@ class RunStoppedError(Exception):
         self.number = number
 
 
-class Keeper:
+class Checkpoints:
     """The checkpoints of one run; all ranks make one together.
 
     Parameters
     ----------
     settings : Checkpoint
     problem : dict
-        What JSON can hold of the problem: a run goes on only from a checkpoint with the same.
+        What JSON can hold of the problem: a run resumes only from a checkpoint of the same.
     n_rows : int
         This rank's samples.
     comm : Comm
-    claim : Claim
-        On the folder. The keeper takes hold of it; who made it lets it go.
+    lock : FolderLock
+        Of the folder. It is acquired here; its creator releases it.
 
     Attributes
     ----------
-    found : Found or None
-        The checkpoint to go on from.
     notes : dict
-        Written with every checkpoint; those of the one found, to begin with.
+        Written with every checkpoint; those of the one loaded, to begin with.
     """
 
-    def __init__(self, settings: Checkpoint, problem: Facts, n_rows: int, comm: Comm, claim: Claim) -> None:
+    def __init__(self, settings: Checkpoint, problem: Metadata, n_rows: int, comm: Comm, lock: FolderLock) -> None:
         self._settings, self._problem, self._comm = settings, problem, comm
         self._folder = Path(settings.folder)
-        own = claim.take(comm) and is_restart(comm)
+        own = lock.acquire(comm) and is_restart(comm)
         present = words(comm, together(comm, lambda: self._open(settings.resume or own)))[0]
         self._number = max(present, default=0)
         self._spoiled: list[int] = []
-        self.found = self._find(present, n_rows)
-        self.notes: Facts = {} if self.found is None else self.found.facts["notes"]
+        self._loaded = self._load(present, n_rows)
+        self.notes: Metadata = {} if self._loaded is None else self._loaded.metadata["notes"]
         self._last = time.monotonic()
-        claim.sign()
+        lock.write_owner()
+
+    def take_loaded(self) -> LoadedCheckpoint | None:
+        """Return the checkpoint to resume from, if there is one, and hold it no longer: its files can then go."""
+        loaded, self._loaded = self._loaded, None
+        return loaded
 
     def _open(self, resume: bool) -> list[int]:
         """Make the folder ready and return the numbers of its checkpoints; rank 0 does this."""
@@ -109,19 +128,19 @@ class Keeper:
         storage.sweep(self._folder)
         return present
 
-    def _find(self, present: list[int], n_rows: int) -> Found | None:
-        """Return the newest whole checkpoint; a broken one is named and passed over."""
+    def _load(self, present: list[int], n_rows: int) -> LoadedCheckpoint | None:
+        """Return the newest whole checkpoint; a damaged one is named and skipped."""
         damage = []
         for number in reversed(present):
             try:
-                found = storage.read(self._folder, number, self._problem, n_rows, self._comm)
+                loaded = storage.read(self._folder, number, self._problem, n_rows, self._comm)
             except DamagedError as broken:
                 damage.append(str(broken))
                 self._spoiled.append(number)
                 continue
             if damage and self._comm.rank == 0:
-                warnings.warn(f"{'; '.join(damage)}; going on from {found.name}", stacklevel=2)
-            return found
+                warnings.warn(f"{'; '.join(damage)}; resuming from {loaded.name}", stacklevel=2)
+            return loaded
         if damage:
             raise CheckpointError(f"{'; '.join(damage)}; no other checkpoint is whole: remove the folder to start anew")
         return None
@@ -131,12 +150,12 @@ class Keeper:
         due = self._comm.rank == 0 and time.monotonic() - self._last >= self._settings.every
         return int(due), 0 if self._settings.stop is None else int(self._settings.stop())
 
-    def keep(self, facts: Facts, shared: Arrays, local: Arrays, stop: int) -> None:
-        """Write a checkpoint; one that cannot be written does no harm to the run and to the one before."""
+    def save(self, metadata: Metadata, shared: Arrays, local: Arrays, stop: int) -> None:
+        """Write a checkpoint; one that cannot be written harms neither the run nor the one before."""
         self._number += 1
-        facts = facts | {"notes": self.notes}
+        metadata = metadata | {"notes": self.notes}
         trouble = storage.write(
-            self._folder, self._number, self._problem, facts, shared, local, self._comm, self._spoiled
+            self._folder, self._number, self._problem, metadata, shared, local, self._comm, self._spoiled
         )
         if stop:
             remedy = f"{trouble}; any earlier one is as it was" if trouble else f"checkpoint in {self._folder}"
@@ -144,6 +163,40 @@ class Keeper:
         if trouble and self._comm.rank == 0:
             warnings.warn(f"{trouble}; the run goes on, and any earlier one is as it was", stacklevel=2)
         self._last = time.monotonic()
+
+
+@contextmanager
+def open_checkpoints(
+    checkpoint: "str | os.PathLike[str] | Checkpoint | None", problem: Metadata, data: Array, observed: Mask, comm: Comm
+) -> Iterator[Checkpoints | None]:
+    """Open the checkpoints of a fit, if it is to have any; their folder is this fit's while the block lasts.
+
+    Parameters
+    ----------
+    checkpoint : path, Checkpoint or None
+        As for ``ROAD``.
+    problem : dict
+        What describes the fit, apart from its data.
+    data, observed
+        This rank's, as the user gave them.
+    comm : Comm
+    """
+    if checkpoint is None:
+        yield None
+        return
+    settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    rows = data if observed is None else np.where(observed, data, np.nan).astype(data.dtype)
+    problem = problem | {
+        "n_samples": sum(counts(comm, len(data))),
+        "n_features": data.shape[1],
+        "dtype": str(data.dtype),
+        "data": fingerprint(rows, comm),
+    }
+    if settings.lock is not None:
+        yield Checkpoints(settings, problem, len(data), comm, settings.lock)
+        return
+    with FolderLock(settings.folder) as lock:
+        yield Checkpoints(settings, problem, len(data), comm, lock)
 
 
 def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:

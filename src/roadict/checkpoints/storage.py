@@ -22,10 +22,10 @@ from roadict.ranks.collectives import offset, words
 from roadict.ranks.comm import Comm
 
 Arrays = dict[str, NDArray[Any]]
-Facts = dict[str, Any]
+Metadata = dict[str, Any]
 
 FORMAT = "roadict-checkpoint"
-VERSION = 1
+VERSION = 2
 KEPT = 2
 """Sets that stay: the last one may be the one that a failing disk has spoiled."""
 BLOCK_BYTES = 1 << 24
@@ -42,14 +42,14 @@ class DamagedError(CheckpointError):
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedCheckpoint:
     """What a checkpoint holds for one rank.
 
     Attributes
     ----------
     name : str
         Path of its manifest.
-    facts : dict
+    metadata : dict
         What was written with it.
     shared : dict of str to array
     parts : list of (int, dict of str to array)
@@ -57,7 +57,7 @@ class Found:
     """
 
     name: str
-    facts: Facts
+    metadata: Metadata
     shared: Arrays
     parts: list[tuple[int, Arrays]]
 
@@ -65,8 +65,8 @@ class Found:
 def write(
     folder: Path,
     number: int,
-    problem: Facts,
-    facts: Facts,
+    problem: Metadata,
+    metadata: Metadata,
     shared: Arrays,
     local: Arrays,
     comm: Comm,
@@ -82,8 +82,8 @@ def write(
         Above those of all sets in the folder.
     problem : dict
         What a run must have in common with this one to go on from it.
-    facts : dict
-        What rank 0 has to tell; both dictionaries hold what JSON can.
+    metadata : dict
+        Of rank 0; both dictionaries hold what JSON can.
     shared : dict of str to array
         The same on every rank; rank 0 writes them.
     local : dict of str to array
@@ -104,7 +104,7 @@ def write(
     if comm.rank == 0 and not trouble:
         content = {
             "problem": problem,
-            "facts": facts,
+            "facts": metadata,
             "ranks": [files[0] for files in answers],
             "shared": answers[0][1],
         }
@@ -158,7 +158,7 @@ def sweep(folder: Path) -> None:
             _drop(path)
 
 
-def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> Found:
+def read(folder: Path, number: int, problem: Metadata, n_rows: int, comm: Comm) -> LoadedCheckpoint:
     """Read a set for a rank that now has ``n_rows`` rows, however many the ranks that wrote it had.
 
     Raises
@@ -187,7 +187,7 @@ def read(folder: Path, number: int, problem: Facts, n_rows: int, comm: Comm) -> 
             parts.append((max(first - start, 0), dict(_arrays(folder, file, rows))))
         first += file["rows"]
     shared = {name: np.array(array) for name, array in _arrays(folder, content["shared"], slice(None))}
-    return Found(str(path), content["facts"], shared, parts)
+    return LoadedCheckpoint(str(path), content["facts"], shared, parts)
 
 
 def _drop(path: Path) -> None:
@@ -196,9 +196,9 @@ def _drop(path: Path) -> None:
         path.unlink()
 
 
-def _write_arrays(path: Path, arrays: Arrays) -> Facts:
+def _write_arrays(path: Path, arrays: Arrays) -> Metadata:
     """Write arrays one after the other, and return what the manifest says of the file."""
-    entries: list[Facts] = []
+    entries: list[Metadata] = []
     digest, size = hashlib.sha256(), 0
     with atomic_write(path) as file:
         for name, array in arrays.items():
@@ -218,7 +218,7 @@ def _blocks(array: NDArray[Any]) -> Iterator[memoryview]:
         yield np.ascontiguousarray(array[start : start + rows]).reshape(-1).view(np.uint8).data
 
 
-def _arrays(folder: Path, file: Facts, rows: slice) -> Iterator[tuple[str, NDArray[Any]]]:
+def _arrays(folder: Path, file: Metadata, rows: slice) -> Iterator[tuple[str, NDArray[Any]]]:
     for entry in file["arrays"]:
         shape = tuple(entry["shape"])
         if 0 in shape:
@@ -228,12 +228,15 @@ def _arrays(folder: Path, file: Facts, rows: slice) -> Iterator[tuple[str, NDArr
             yield entry["name"], np.memmap(folder / file["file"], entry["dtype"], "r", offset, shape)[rows]
 
 
-def _manifest(path: Path, problem: Facts) -> tuple[Facts, str, str]:
+def _manifest(path: Path, problem: Metadata) -> tuple[Metadata, str, str]:
     """Read a manifest; also what is damaged, and why it is refused, if anything."""
     try:
         whole = json.loads(path.read_bytes())
         if whole["format"] == FORMAT and whole["version"] > VERSION:
             return {}, "", f"{path} was written by a later roadict, as version {whole['version']}; install that one"
+        if whole["format"] == FORMAT and whole["version"] < VERSION:
+            remedy = "resume it with that one, or start again in an empty folder"
+            return {}, "", f"{path} was written by an earlier roadict, as version {whole['version']}; {remedy}"
         content = whole["content"]
         if whole["format"] != FORMAT or whole["sha256"] != _digest(content):
             return {}, f"{path} is damaged: its checksum does not fit", ""
@@ -248,7 +251,7 @@ def _manifest(path: Path, problem: Facts) -> tuple[Facts, str, str]:
     return content, "", ""
 
 
-def _damage(folder: Path, file: Facts) -> str:
+def _damage(folder: Path, file: Metadata) -> str:
     """Say what is wrong with a file of a set, if anything."""
     path = folder / file["file"]
     digest = hashlib.sha256()
@@ -263,7 +266,7 @@ def _damage(folder: Path, file: Facts) -> str:
     return "" if digest.hexdigest() == file["sha256"] else f"{path} is damaged, or of another set: its checksum differs"
 
 
-def _digest(content: Facts) -> str:
+def _digest(content: Metadata) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -35,10 +35,6 @@ from roadict.cli.options import (
     WeightOption,
 )
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
-
-if TYPE_CHECKING:
-    from roadict.cli.learn import Learned
-    from roadict.estimators import SparseCoder
 
 ENCODE_ROWS = 5000
 """Samples coded between two signs of progress."""
@@ -122,7 +118,10 @@ def encode(
     from roadict.runs.result import relative_error
 
     model = load(model_file)
-    coder = _coder(model, algorithm, n_nonzero_coefs, alpha, epsilon, missing, jobs)
+    coder = model.sparse_coder(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon)
+    coder.n_jobs = jobs
+    if missing:
+        coder.missing_values = np.nan
     X = read_matrix(data, key)
     with showing_warnings(), progress_bar(quiet, "encoding") as advance:
         parts = []
@@ -210,41 +209,3 @@ def demo(
     with atomic_write(out / "demo.html") as file:
         file.write(page.encode())
     say(f"page: {out / 'demo.html'}")
-
-
-def _coder(
-    model: "Learned",
-    algorithm: str | None,
-    n_nonzero_coefs: int | None,
-    alpha: float | None,
-    epsilon: float | None,
-    missing: bool,
-    jobs: int | None,
-) -> "SparseCoder":
-    """Build the coder that was asked for; what was left open is as the model has it, where the algorithm uses it."""
-    from roadict.coders.registry import TAKES
-    from roadict.estimators import ROAD, SparseCoder
-
-    if isinstance(model, ROAD):
-        own, count, weight = model.transform_algorithm, model.transform_n_nonzero_coefs, model.transform_alpha
-        chosen: float | None = model.transform_alpha_
-        marker = model.missing_values
-    else:
-        own, count, weight = model.transform_coder, model.n_nonzero_coefs, model.alpha
-        chosen, marker = model.alpha_, None
-    algorithm = own if algorithm is None else algorithm
-    takes = TAKES.get(algorithm, ())
-    if n_nonzero_coefs is None and alpha is None and epsilon is None:
-        n_nonzero_coefs = count if "n_nonzero_coefs" in takes else None
-        alpha = weight if "alpha" in takes else None
-        if alpha is None and algorithm in ("lasso", "threshold"):
-            alpha = chosen
-    return SparseCoder(
-        model.components_,
-        algorithm=algorithm,
-        n_nonzero_coefs=n_nonzero_coefs,
-        alpha=alpha,
-        epsilon=epsilon,
-        missing_values=np.nan if missing else marker,
-        n_jobs=jobs,
-    )

@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,9 +55,9 @@ from roadict.cli.options import (
 from roadict.runs.signals import WorkStoppedError, stop_requests
 
 if TYPE_CHECKING:
+    from roadict.checkpoints.schedule import Checkpoint
     from roadict.estimators import ROAD, AlternatingDictionaryLearning
     from roadict.ranks.comm import Comm
-    from roadict.runs.loop import Snapshot
 
     Learned = ROAD | AlternatingDictionaryLearning
 
@@ -75,8 +76,8 @@ class SilentEndError(Exception):
         self.code = code
 
 
-class Keeping(NamedTuple):
-    """How the command keeps its run."""
+class Saving(NamedTuple):
+    """How the command saves its run."""
 
     folder: Path
     every: float
@@ -136,7 +137,6 @@ def learn(
     from roadict.estimators import AlternatingDictionaryLearning
     from roadict.ranks.comm import process_group
 
-    model: Learned
     run: dict[str, Any] = {"tol": tol, "random_state": seed, "n_jobs": jobs}
     run |= {} if max_iter is None else {"max_iter": max_iter}
     road: dict[str, tuple[Any, Any]] = {
@@ -149,18 +149,25 @@ def learn(
         "--missing": (missing, False),
     }
     with _one_voice_per_machine():
-        keeping = _checked_keeping(checkpoint, every, resume, codes)
+        saving = _checked_saving(checkpoint, every, resume, codes)
         patience = seconds("--timeout", timeout, fewest=1.0)
         if method == "road":
             _refuse(method, {"--coder": (coder, None), "--sparsity": (sparsity, None)})
-            model = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
+            make = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
         else:
             _check_two_stage(method, road)
-            model = AlternatingDictionaryLearning(
-                n_components, update=method, coder=coder, n_nonzero_coefs=sparsity, alpha=alpha, **run
+            make = partial(
+                AlternatingDictionaryLearning,
+                n_components,
+                update=method,
+                coder=coder,
+                n_nonzero_coefs=sparsity,
+                alpha=alpha,
+                **run,
             )
-    with process_group(patience, engine) as comm, _one_voice(comm), _kept(model, keeping, comm) as notice:
-        _learn(model, Task(data, key, output, codes == "gather", quiet or comm.rank > 0), notice, comm)
+    with process_group(patience, engine) as comm, _one_voice(comm), _saved(saving, comm) as (saved, notice):
+        task = Task(data, key, output, codes == "gather", quiet or comm.rank > 0)
+        _learn(make(checkpoint=saved), task, notice, comm)
 
 
 def _road(
@@ -174,10 +181,11 @@ def _road(
     missing: bool,
     engine: str,
     run: dict[str, Any],
-) -> "Learned":
+) -> "Callable[..., Learned]":
     from roadict.estimators import ROAD
 
-    return ROAD(
+    return partial(
+        ROAD,
         n_components,
         formulation=formulation,
         epsilon=number_or_word("--epsilon", epsilon),
@@ -191,14 +199,14 @@ def _road(
     )
 
 
-def _checked_keeping(checkpoint: Path | None, every: str, resume: bool, codes: str) -> Keeping | None:
+def _checked_saving(checkpoint: Path | None, every: str, resume: bool, codes: str) -> Saving | None:
     """Refuse options that say nothing, or not what they should."""
     if checkpoint is None and (resume or every != EVERY):
         raise ValueError(f"{'--resume' if resume else '--every'} needs --checkpoint DIR, the folder of the checkpoints")
     if codes not in ("parts", "gather"):
         raise ValueError(f"--codes {codes} must be parts or gather")
     pause = seconds("--every", every)
-    return None if checkpoint is None else Keeping(checkpoint, pause, resume)
+    return None if checkpoint is None else Saving(checkpoint, pause, resume)
 
 
 @contextlib.contextmanager
@@ -233,21 +241,21 @@ def _one_voice(comm: "Comm") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _kept(model: "Learned", keeping: Keeping | None, comm: "Comm") -> Iterator[str]:
-    """Keep the run of the model until the block has ended well; yields what is to be said first, or nothing."""
+def _saved(saving: Saving | None, comm: "Comm") -> Iterator[tuple["Checkpoint | None", str]]:
+    """Save a run until the block has ended well; yields how, and what is to be said first, or nothing."""
     from roadict.checkpoints import storage
-    from roadict.checkpoints.lock import Claim
+    from roadict.checkpoints.lock import FolderLock
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.ranks.comm import is_restart, started_by_torchrun
 
-    if keeping is None:
-        yield ""
+    if saving is None:
+        yield None, ""
         return
-    folder, every, resume = keeping
-    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, Claim(folder) as claim:
-        model.set_params(checkpoint=Checkpoint(folder, every, resume, stop, claim))
+    folder, every, resume = saving
+    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, FolderLock(folder) as lock:
         fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
-        yield f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
+        notice = f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
+        yield Checkpoint(folder, every, resume, stop, lock), notice
         if comm.rank == 0:
             storage.clear(folder)
 
@@ -270,7 +278,7 @@ def _learn(model: "Learned", task: Task, notice: str, comm: "Comm") -> None:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
             raise SilentEndError(code) from None
-        raise WorkStoppedError(f"{stopped}; go on with --resume", code) from None
+        raise WorkStoppedError(f"{stopped}; continue with --resume", code) from None
     own = model.codes_
     if comm.size > 1:
         model.codes_ = gathered_first(comm, own) if task.gather else own[:0]
@@ -311,36 +319,41 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: s
 
     The heading comes with the first iteration: by then data and options are in order.
     """
-    with showing_warnings(), progress_bar(quiet, "learning") as advance:
-        start = 0
-        watch = watcher(quiet)
+    from roadict.progress.terminal import measures_text
 
-        def callback(snapshot: "Snapshot") -> None:
-            nonlocal start
-            first = start == 0
-            if first:
+    if quiet:
+        with showing_warnings():
+            model.fit(X)
+        return
+    with showing_warnings(), progress_bar(quiet, "learning") as advance:
+        watch = watcher(quiet)
+        for index, snapshot in enumerate(model.iter_fit(X)):
+            if index == 0:
                 typer.echo(heading, err=True)
+                if snapshot.iteration > 1:
+                    typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
             if watch is not None:
                 watch(snapshot)
-            if first and snapshot.iteration > 1:
-                typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
-            if first or snapshot.iteration == 1:
-                start += 1
-            text = f"objective {snapshot.objective:.5g}  primal {snapshot.primal:.0e}  dual {snapshot.dual:.0e}"
-            advance(snapshot.iteration, snapshot.max_iter, f"start {start}  {text}")
-
-        model.set_params(callback=None if quiet else callback).fit(X)
-    model.set_params(callback=None, checkpoint=None)
+            advance(snapshot.iteration, snapshot.max_iter, measures_text(snapshot))
 
 
 def report(model: "Learned") -> None:
     """Print how a fit ended."""
     unused = int((model.atom_usage_ == 0).sum())
     typer.echo(
-        f"{model.stop_reason_} after {model.n_iter_} iterations: objective {model.objective_:.6g}, "
+        f"{model.stop_reason_} after {model.n_iter_} iterations{_starts(model)}: objective {model.objective_:.6g}, "
         f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
         f"{unused} of {len(model.components_)} atoms unused"
     )
+
+
+def _starts(model: "Learned") -> str:
+    """Say whether the exact finish made the fit, and how many starts of ROAD agreed."""
+    if getattr(model, "exact_", False):
+        return ", by the exact finish"
+    if getattr(model, "n_starts_", 1) > 1:
+        return f", {model.n_starts_agreed_} of {model.n_starts_} starts agree"
+    return ""
 
 
 def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:

@@ -1,7 +1,7 @@
 """The commands for pictures: upscale, denoise, inpaint."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from numpy.typing import NDArray
@@ -10,11 +10,7 @@ from roadict.cli.console import check_output, number_or_word, progress_bar, show
 from roadict.cli.help import examples
 from roadict.cli.options import JobsOption, QuietOption
 
-if TYPE_CHECKING:
-    from roadict.pictures import SuperResolution
-
 Picture = NDArray[Any]
-APPROACH, METHOD = "anchored", "road"
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha is kept.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
@@ -55,10 +51,10 @@ def upscale(
         Path | None, typer.Option(help="Folder of pictures to learn from. Default: those inside scikit-image.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
-    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = APPROACH,
+    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = "anchored",
     method: Annotated[
         str, typer.Option(help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.")
-    ] = METHOD,
+    ] = "road",
     compare: CompareOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
@@ -68,19 +64,31 @@ def upscale(
     learnt_from = [] if train is None else _pictures_in(train)
     _check_files(output, compare, picture, model, *learnt_from)
     from roadict.pictures import SuperResolution, files, ranges
+    from roadict.pictures import upscale as enlarged
+    from roadict.pictures.upscaling import check_settings
 
-    if train is not None and model is not None:
-        raise ValueError("--train and --model exclude each other: a model has been trained already")
-    if model is not None and (approach, method) != (APPROACH, METHOD):
-        raise ValueError("--approach and --method do not belong to --model, which has been trained: leave them out")
+    given = None if model is None else SuperResolution.load(model)
     fresh = SuperResolution(scale, approach=approach, method=method, random_state=seed, n_jobs=jobs)
-    fresh.check()
+    check_settings(fresh, given, train, prefix="--")
     small = ranges.checked(str(picture), files.read_picture(picture), 3)
     files.check_writable(output, small, scale)
     original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
-    ready = _model(fresh, model, learnt_from, quiet)
+    smallest = fresh.smallest_to_learn_from()
+    pictures = [ranges.checked(str(path), files.read_picture(path), smallest) for path in learnt_from]
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
-        big = ready.predict(small, advance)
+        big = enlarged(
+            small,
+            scale,
+            train=pictures or None,
+            model=given,
+            approach=approach,
+            method=method,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=advance,
+            callback=watcher(quiet),
+            message=None if quiet else lambda text: typer.echo(text, err=True),
+        )
     files.write_picture(output, big)
     if original is not None and compare is not None:
         from roadict.pictures.training import enlarge
@@ -142,8 +150,7 @@ def inpaint(
 
     holes = ranges.checked(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, holes)
-    marked = None if mask is None else _marked(files.read_picture(mask))
-    missing = missing_pixels(holes, marked)
+    missing = missing_pixels(holes, None if mask is None else files.read_mask(mask))
     original = _original(compare, holes.shape[:2], holes)
     if not quiet:
         typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
@@ -169,28 +176,6 @@ def _comparison(output: Path) -> Path:
     return output.with_name(f"{output.stem}-compare.png")
 
 
-def _model(fresh: "SuperResolution", file: Path | None, learnt_from: list[Path], quiet: bool) -> "SuperResolution":
-    """Return the model asked for: from a file, from the cache, or trained now."""
-    from roadict.pictures.upscaling import trained
-
-    if file is not None:
-        model = fresh.load(file)
-        if model.scale != fresh.scale:
-            raise ValueError(f"{file} enlarges by {model.scale}, not by {fresh.scale}; pass --scale {model.scale}")
-        model.n_jobs = fresh.n_jobs
-        return model
-    pictures = [_training_picture(path, fresh) for path in learnt_from] or None
-    with showing_warnings(), progress_bar(quiet, "training") as advance:
-        told = None if quiet else lambda text: typer.echo(text, err=True)
-        return trained(fresh, pictures, progress=advance, callback=watcher(quiet), told=told)
-
-
-def _training_picture(path: Path, model: "SuperResolution") -> Picture:
-    from roadict.pictures import files, ranges
-
-    return ranges.checked(str(path), files.read_picture(path), model.smallest_to_learn_from())
-
-
 def _pictures_in(folder: Path) -> list[Path]:
     from roadict.pictures.files import SUFFIXES
 
@@ -201,14 +186,6 @@ def _pictures_in(folder: Path) -> list[Path]:
     if not found:
         raise ValueError(f"--train {folder} holds no pictures ({', '.join(SUFFIXES)})")
     return found
-
-
-def _marked(mask: Picture) -> Picture:
-    """A mask of any colour as one plane; its alpha does not count."""
-    from roadict.pictures import ranges
-
-    colour, _ = ranges.split(mask, ranges.white(mask))
-    return colour if colour.ndim == 2 else colour.max(axis=2)
 
 
 def _is_colour(picture: Picture) -> bool:

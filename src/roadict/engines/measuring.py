@@ -5,12 +5,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.engines.columns import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.formulation import Formulation
 from roadict.runs.measures import Measures
-
-# Sums over all samples, by position.
-OBJECTIVE, GAP, MOVED, SIZE, ERROR, MISFIT, DRIFT = range(7)
-N_SUMS = 7
 
 
 def measures_of(
@@ -26,8 +23,7 @@ def measures_of(
 
     Parameters
     ----------
-    sums : array of at least N_SUMS numbers
-        Σ‖A‖; the squared gaps of the consensus, change of C, norm of C, data error, misfit H and change of H.
+    sums : array with the columns SUMS of ``columns``
     formulation : Formulation
     share, kept : float
         Share of H that S3 kept before the iteration and after it.

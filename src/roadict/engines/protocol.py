@@ -1,13 +1,10 @@
 """What an engine is."""
 
-from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Protocol
 
-from roadict.formulation import Problem
+from roadict.formulation import Problem, Triple
+from roadict.runs.measures import Measures
 from roadict.runs.state import Restorable, Run
-
-PARTY: ContextVar[Any] = ContextVar("PARTY", default=None)
-"""The batch on a GPU that new runs join; here, as ``together`` needs what is not always installed."""
 
 
 class Engine(Run, Restorable, Protocol):
@@ -19,6 +16,10 @@ class Engine(Run, Restorable, Protocol):
     """
 
     problem: Problem
+    rhos: Triple
+
+    def step(self, following: float | None = None) -> Measures:
+        """Carry out one iteration; ``following`` is the ρ of the next one, if it differs (exact forms only)."""
 
     def close(self) -> None:
         """Release threads and the like; the results stay readable."""

@@ -3,14 +3,25 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.formulation import Problem
-from roadict.prox import nearest_rank_one, project_ball, ridge, shrink_groups
+from roadict.formulation import Problem, RankOne, Sparse
+from roadict.prox import group_norm, nearest_rank_one, project_ball, ridge, shrink_groups
 from roadict.ranks.collectives import condensed, norm, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.measures import Measures
 from roadict.runs.state import RunState
 
 Array = NDArray[np.floating]
+
+
+def _nearest(comm: Comm, blocks: Array) -> tuple[Array, Array]:
+    """B ← nearest rank-one matrices, as codes and atoms; these are of all ranks' samples."""
+    _, atoms = nearest_rank_one(condensed(comm, blocks))
+    return (blocks @ atoms[:, :, None])[:, :, 0], atoms
+
+
+SPARSE = {Sparse.GROUP_NORM: (shrink_groups, group_norm)}
+"""The prox of each term of A, and its value."""
+RANK_ONE = {RankOne.NEAREST: _nearest}
 
 
 class ReferenceEngine:
@@ -25,6 +36,8 @@ class ReferenceEngine:
         self._comm = comm
         self.problem = problem
         self.rhos = problem.rhos
+        self._shrink, self._penalty = SPARSE[problem.formulation.sparse]
+        self._project = RANK_ONE[problem.formulation.rank_one]
         self.consensus: Array = codes.T[:, :, None] * dictionary[:, None, :]
         self.sparse: Array = self.consensus
         self.rank_one: Array = self.consensus
@@ -45,10 +58,9 @@ class ReferenceEngine:
         (S1, S2, S3), (U1, U2, U3), before = self.slacks, self.multipliers, self.consensus
         K = len(before)
 
-        A = shrink_groups(before + S1 - U1, 1 / rho1)
-        blocks = before + S2 - U2
-        _, self.atoms = nearest_rank_one(condensed(self._comm, blocks))
-        B = (blocks @ self.atoms[:, :, None]) * self.atoms[:, None, :]
+        A = self._shrink(before + S1 - U1, 1 / rho1)
+        codes, self.atoms = self._project(self._comm, before + S2 - U2)
+        B = codes[:, :, None] * self.atoms[:, None, :]
         T: Array = rho1 * (A - S1 + U1) + rho2 * (B - S2 + U2) + rho3 * (Y - S3 + U3)
         C = (T - rho3 / (rho1 + rho2 + K * rho3) * T.sum(axis=0)) / (rho1 + rho2)
 
@@ -83,7 +95,7 @@ class ReferenceEngine:
         if self.problem.observed is not None:
             slack, error = slack * self.problem.observed, error * self.problem.observed
         comm, data = self._comm, self.problem.data
-        objective = total(comm, float(np.linalg.norm(self.sparse, axis=2).sum()))
+        objective = total(comm, self._penalty(self.sparse))
         return Measures.relative(
             objective=objective + self.problem.formulation.misfit_cost(norm(comm, slack)),
             primal=float(np.linalg.norm([norm(comm, residual) for residual in residuals])),
@@ -97,7 +109,7 @@ class ReferenceEngine:
         """Evaluate the augmented Lagrangian (eq. Augmented-Lagrangian-DifRho); the inexact form's falls."""
         C, betas = self.consensus, self.problem.formulation.betas
         gaps = [self.sparse - C, self.rank_one - C, self.problem.data - C.sum(axis=0)]
-        value = float(np.linalg.norm(self.sparse, axis=2).sum())
+        value = self._penalty(self.sparse)
         for beta, rho, gap, slack, multiplier in zip(
             betas, self.rhos, gaps, self.slacks, self.multipliers, strict=True
         ):

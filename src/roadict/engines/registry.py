@@ -1,14 +1,18 @@
 """Engines by name."""
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.engines.gpu.layout import MOST_FEATURES
-from roadict.engines.protocol import PARTY, Engine
+from roadict.engines.protocol import Engine
 from roadict.formulation import Problem
 from roadict.ranks.comm import SERIAL, Comm
+
+if TYPE_CHECKING:
+    from roadict.engines.gpu.batch import Pool
 
 Array = NDArray[np.floating]
 
@@ -42,14 +46,22 @@ def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -
 
 def _has_gpu() -> bool:
     """Whether a GPU and all that the engine needs are there; torch is imported only where it is installed."""
-    if any(find_spec(name) is None for name in ("torch", "triton", "greenlet")):
+    if any(find_spec(name) is None for name in ("torch", "triton")):
         return False
     import torch
 
     return bool(torch.cuda.is_available())
 
 
-def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_jobs: int | None, comm: Comm) -> Engine:
+def make_engine(
+    name: str,
+    problem: Problem,
+    dictionary: Array,
+    codes: Array,
+    n_jobs: int | None,
+    comm: Comm,
+    pool: "Pool | None" = None,
+) -> Engine:
     """Start a run; engines are imported when they are asked for.
 
     Parameters
@@ -63,6 +75,8 @@ def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_
         Of this rank's samples.
     n_jobs : int or None
     comm : Comm
+    pool : Pool or None
+        Batch on a GPU that the run joins, if it fits in.
     """
     if name == "reference":
         from roadict.engines.reference import ReferenceEngine
@@ -71,10 +85,8 @@ def make_engine(name: str, problem: Problem, dictionary: Array, codes: Array, n_
     if name == "cuda":
         from roadict.engines.gpu.cuda import CudaEngine
 
-        party = PARTY.get()
-        if party is not None and comm is SERIAL and party.takes(problem, len(dictionary)):
-            member: Engine = party.join(problem, dictionary, codes)
-            return member
+        if pool is not None and comm is SERIAL and pool.takes(problem, len(dictionary)):
+            return pool.join(problem, dictionary, codes)
         return CudaEngine(problem, dictionary, codes, comm)
     from roadict.engines.cpu.fused import FusedEngine
 

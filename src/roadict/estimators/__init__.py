@@ -1,8 +1,9 @@
 """The scikit-learn face of roadict."""
 
 from roadict.estimators.alternating import AlternatingDictionaryLearning
+from roadict.estimators.batch import fit_all
 from roadict.estimators.files import load
 from roadict.estimators.road import ROAD
 from roadict.estimators.sparse_coder import SparseCoder
 
-__all__ = ["ROAD", "AlternatingDictionaryLearning", "SparseCoder", "load"]
+__all__ = ["ROAD", "AlternatingDictionaryLearning", "SparseCoder", "fit_all", "load"]

@@ -1,17 +1,13 @@
-"""What all ranks of a fit must have in common, and a checkpoint with the fit that resumes it."""
+"""What all ranks of a fit must have in common, as must a checkpoint and the fit that resumes it."""
 
 import numbers
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints.lock import Claim
-from roadict.checkpoints.schedule import Checkpoint, Keeper, fingerprint
-from roadict.checkpoints.storage import Facts
+from roadict.checkpoints.schedule import Checkpoints, fingerprint
+from roadict.checkpoints.storage import Metadata
 from roadict.ranks.collectives import counts, words
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.seeds import RandomStateLike, seed_sequence
@@ -24,26 +20,34 @@ FEWEST = 2
 """Samples that can be learned from."""
 
 
-def described(estimator: Any) -> Facts:
+def describe(estimator: Any) -> Metadata:
     """Return the parameters that a fit depends on, as JSON can hold them; of a given start only that there is one."""
-    facts: Facts = {}
+    described: Metadata = {}
     for name, value in estimator.get_params(deep=False).items():
         if name in WITHOUT_EFFECT or name.startswith("transform_"):
             continue
         if name in ("dict_init", "code_init"):
-            facts[name] = None if value is None else name
+            described[name] = None if value is None else name
         elif name == "random_state":
-            facts[name] = int(value) if isinstance(value, numbers.Integral) else None
+            described[name] = int(value) if isinstance(value, numbers.Integral) else None
         elif name == "missing_values":
-            facts[name] = value is not None
+            described[name] = value is not None
         else:
-            facts[name] = np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic | tuple) else value
-    return facts
+            described[name] = (
+                np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic | tuple) else value
+            )
+    return described
 
 
-def agree_on_parameters(facts: Facts, comm: Comm) -> None:
-    """Refuse ranks that were given different parameters: they would wait for each other for ever."""
-    first, *others = words(comm, facts)
+def agreed_parameters(estimator: Any, comm: Comm) -> Metadata:
+    """Describe the parameters, which must be the same on all ranks: else they would wait for each other for ever."""
+    described = describe(estimator)
+    _agree(described, comm)
+    return described
+
+
+def _agree(values: Metadata, comm: Comm) -> None:
+    first, *others = words(comm, values)
     for rank, other in enumerate(others, start=1):
         for name in first:
             if first[name] != other[name] and repr(first[name]) != repr(other[name]):
@@ -69,52 +73,27 @@ def agree_on_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Ma
     return data, np.ones(data.shape, bool) if masked and observed is None else observed
 
 
-def agreed_seed(random_state: RandomStateLike, keeper: Keeper | None, comm: Comm) -> np.random.SeedSequence:
+def agreed_seed(random_state: RandomStateLike, checkpoints: Checkpoints | None, comm: Comm) -> np.random.SeedSequence:
     """Return the seed of rank 0, or that of the run that is resumed."""
     root = seed_sequence(random_state)
     seed = words(comm, {"entropy": root.entropy, "key": list(root.spawn_key)})[0]
-    if keeper is not None:
-        seed = keeper.notes.setdefault("seed", seed)
+    if checkpoints is not None:
+        seed = checkpoints.notes.setdefault("seed", seed)
     return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["key"]))
 
 
-@contextmanager
-def keeping(
-    checkpoint: "str | os.PathLike[str] | Checkpoint | None", facts: Facts, data: Array, observed: Mask, comm: Comm
-) -> Iterator[Keeper | None]:
-    """Open the checkpoints of a fit, if it is to have any; their folder is this fit's while the block lasts.
-
-    Parameters
-    ----------
-    checkpoint : path, Checkpoint or None
-        As for ``ROAD``.
-    facts : dict
-        What describes the fit beside its data.
-    data, observed
-        This rank's, as the user gave them.
-    comm : Comm
-    """
-    if checkpoint is None:
-        yield None
-        return
-    settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    rows = data if observed is None else np.where(observed, data, np.nan).astype(data.dtype)
-    problem = facts | {
-        "n_samples": sum(counts(comm, len(data))),
-        "n_features": data.shape[1],
-        "dtype": str(data.dtype),
-        "data": fingerprint(rows, comm),
-    }
-    if settings.claim is not None:
-        yield Keeper(settings, problem, len(data), comm, settings.claim)
-        return
-    with Claim(settings.folder) as claim:
-        yield Keeper(settings, problem, len(data), comm, claim)
-
-
-def start_facts(dict_init: Array | None, code_init: Array | None, comm: Comm) -> Facts:
+def describe_start(dict_init: Array | None, code_init: Array | None, comm: Comm) -> Metadata:
     """Describe a start that the user gave."""
     return {
         "dict_init": None if dict_init is None else fingerprint(dict_init, SERIAL),
         "code_init": None if code_init is None else fingerprint(code_init, comm),
     }
+
+
+def agreed_start(
+    dict_init: Array | None, code_init: Array | None, engine: str, has_checkpoint: bool, comm: Comm
+) -> Metadata:
+    """Describe a start that the user gave; its atoms, the engine and the use of checkpoints must agree."""
+    described = describe_start(dict_init, code_init, comm)
+    _agree({"dict_init": described["dict_init"], "engine": engine, "checkpoint": has_checkpoint}, comm)
+    return described

@@ -7,27 +7,26 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
-from roadict.checkpoints.schedule import Checkpoint
-from roadict.coders.registry import TAKES, encode
-from roadict.estimators.agreement import agreed_seed, described, keeping, start_facts
-from roadict.estimators.learner import Learner
+from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
+from roadict.coders.registry import TAKES
+from roadict.estimators.agreement import agreed_seed, describe, describe_start
+from roadict.estimators.learner import USER_FRAME, Coding, Learner
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
 from roadict.road.penalty import auto_alpha
 from roadict.road.plan import sample_norm
-from roadict.runs.loop import Callback
-from roadict.seeds import RandomStateLike, streams
-from roadict.tensors import like, plain
+from roadict.runs.driving import Fitting
+from roadict.runs.loop import Rule, View
+from roadict.runs.snapshot import Callback
+from roadict.seeds import START, RandomStateLike, streams
 from roadict.two_stage import learn, starting_atoms
 from roadict.updates.registry import UPDATES
 
 Array = NDArray[np.floating]
 RIDGE = 0.01
 """Ridge of "simco" where the user sets none; the Gram matrix of unit atoms has ones on its diagonal."""
-_START_KEY = 1
 
 
 class AlternatingDictionaryLearning(Learner):
@@ -155,6 +154,9 @@ class AlternatingDictionaryLearning(Learner):
         -------
         self
         """
+        return self._fit(X)
+
+    def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
         self._check_parameters()
         data, _ = self._validated(X, reset=True)
         checks.moderate(float(np.abs(data).max()), data.dtype)
@@ -163,59 +165,31 @@ class AlternatingDictionaryLearning(Learner):
         coder_alpha: float | None = alpha
         if self._fit_coder == "half":  # its weight has other units, and its own default
             coder_alpha = None if self.alpha is None else self.alpha / unit**1.5
-        facts = described(self) | {"estimator": "AlternatingDictionaryLearning"}
-        facts |= start_facts(self._given_atoms(scaled), None, SERIAL)
-        with keeping(self.checkpoint, facts, data, None, SERIAL) as keeper:
-            fit = learn(
+        problem = describe(self) | {"estimator": "AlternatingDictionaryLearning"}
+        problem |= describe_start(self._given_atoms(scaled), None, SERIAL)
+        with open_checkpoints(self.checkpoint, problem, data, None, SERIAL) as checkpoints:
+            fit = yield from learn(
                 scaled,
-                self._start(scaled, agreed_seed(self.random_state, keeper, SERIAL)),
+                self._start(scaled, agreed_seed(self.random_state, checkpoints, SERIAL)),
                 update=self.update,
                 coder=self._fit_coder,
                 n_nonzero_coefs=self.n_nonzero_coefs,
                 alpha=alpha,
                 coder_alpha=coder_alpha,
                 ridge=RIDGE if self.ridge is None else self.ridge,
-                unit=unit,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                callback=self.callback,
-                verbose=int(self.verbose),
+                rule=Rule(self.max_iter, self.tol),
+                view=View(unit, watched=watched),
                 n_jobs=self.n_jobs,
-                keeper=keeper,
+                checkpoints=checkpoints,
             )
-        self._keep_fit(fit, data.dtype)
+        self._set_fit(fit, data.dtype)
         self._give_back_like(X)
         own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
         self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
         self._warn_unless_converged()
-        return self
 
-    def transform(self, X: ArrayLike) -> Array:
-        """Code samples in the learned dictionary by ``coder``, after a sequential update without one by "lasso".
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        self._check_parameters()
-        data, _ = self._validated(X, reset=False)
-        coder = self.transform_coder
-        codes = encode(
-            data,
-            None,
-            plain(self.components_).astype(data.dtype),
-            algorithm=coder,
-            n_nonzero_coefs=self.n_nonzero_coefs if "n_nonzero_coefs" in TAKES[coder] else None,
-            alpha=(self.alpha if coder == "half" else self.alpha_) if "alpha" in TAKES[coder] else None,
-            n_jobs=self.n_jobs,
-        )
-        given_back: Array = like(X, codes)
-        return given_back
+    def _own_coding(self) -> Coding:
+        return Coding(self.transform_coder, self.n_nonzero_coefs, self.alpha, self.alpha_)
 
     @property
     def transform_coder(self) -> str:
@@ -261,7 +235,7 @@ class AlternatingDictionaryLearning(Learner):
         given = self._given_atoms(data)
         if given is not None:
             return unit_rows(given)[0]
-        return starting_atoms(data, self._count(data), streams(seed, _START_KEY, 1)[0])
+        return starting_atoms(data, self._count(data), streams(seed, START, 1)[0])
 
     def _count(self, data: Array) -> int:
         return 2 * data.shape[1] if self.n_components is None else self.n_components
@@ -274,10 +248,11 @@ class AlternatingDictionaryLearning(Learner):
                 "start; pass data of moderate range"
             )
         elif self.stop_reason_ == "max_iter" and self.tol > 0:
+            codes, atoms = self.history_["code_change"][-1], self.history_["atom_change"][-1]
             message = (
                 f'update="{self.update}" has not converged in max_iter={self.max_iter} iterations: in the last one the '
-                f"codes changed by {self.history_['primal'][-1]:.2e} and the atoms by {self.history_['dual'][-1]:.2e} "
+                f"codes changed by {codes:.2e} and the atoms by {atoms:.2e} "
                 f"(tol={self.tol:g}); pass a larger max_iter or tol, or tol=0 to run all iterations"
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(message, ConvergenceWarning, stacklevel=USER_FRAME + 1)

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.runs.history import COLUMNS, History
+from roadict.runs.history import COLUMNS, TWO_STAGE_COLUMNS, Finished, History
 from roadict.runs.loop import StopReason
 from roadict.tensors import plain
 
@@ -20,6 +20,10 @@ NUMBERS = {
 """By the name of the estimator."""
 OPTIONAL = ("epsilon_", "alpha_")
 WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
+STARTS = ("exact_", "n_starts_", "n_starts_agreed_")
+"""Of ROAD; version 0.1 did not save them."""
+FORMER_NAMES = {"code_change": "primal", "atom_change": "dual"}
+"""Columns of two-stage methods, as version 0.1 called them."""
 
 
 def kind_of(model: Any) -> str:
@@ -29,11 +33,11 @@ def kind_of(model: Any) -> str:
 
 def pack(model: Any) -> Arrays:
     """Collect the attributes of a fitted model; those that are None are left out."""
-    names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, "stop_reason_", "rho_")
+    names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, *STARTS, "stop_reason_", "rho_")
     arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
-    return arrays | {f"history_{name}": model.history_[name] for name in COLUMNS}
+    return arrays | {f"history_{name}": column for name, column in model.history_.items()}
 
 
 def unpack(model: Any, arrays: Arrays) -> None:
@@ -59,9 +63,26 @@ def unpack(model: Any, arrays: Arrays) -> None:
         raise ValueError(f"stop_reason_ must be one of {', '.join(get_args(StopReason))}")
     if kind == "ROAD":
         model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
-    columns = {name: arrays[f"history_{name}"] for name in COLUMNS}
+    if kind == "ROAD":
+        _set_starts(model, arrays)
+    columns = _columns(kind, arrays)
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not fit n_iter_")
-    model.history_ = History(columns)
+    exact = bool(getattr(model, "exact_", False))
+    model.history_ = History(columns, Finished(model.objective_, model.error_, exact))
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+
+
+def _set_starts(model: Any, arrays: Arrays) -> None:
+    for name in STARTS:
+        convert = bool if name == "exact_" else int
+        setattr(model, name, convert(arrays[name]) if name in arrays else None)
+
+
+def _columns(kind: str, arrays: Arrays) -> Arrays:
+    if kind == "ROAD":
+        return {name: arrays[f"history_{name}"] for name in COLUMNS}
+    former = "history_primal" in arrays
+    names = {name: FORMER_NAMES.get(name, name) if former else name for name in TWO_STAGE_COLUMNS}
+    return {name: arrays[f"history_{saved}"] for name, saved in names.items()}

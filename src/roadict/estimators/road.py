@@ -4,40 +4,34 @@ import math
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Self
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
-from roadict.checkpoints.schedule import Checkpoint
-from roadict.coders.registry import TAKES, encode
+from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
+from roadict.coders.registry import TAKES
 from roadict.engines.registry import ENGINES, engine_name
-from roadict.estimators.agreement import (
-    agree_on_parameters,
-    agree_on_samples,
-    agreed_seed,
-    described,
-    keeping,
-    start_facts,
-)
-from roadict.estimators.learner import Learner
+from roadict.estimators.agreement import agree_on_samples, agreed_parameters, agreed_seed, agreed_start
+from roadict.estimators.learner import USER_FRAME, Coding, Learner
 from roadict.formulation import Triple
 from roadict.ranks.collectives import largest, offset, together
 from roadict.ranks.comm import Comm, current, local_threads
-from roadict.road.multistart import learn
+from roadict.road.multistart import Settings, learn
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
 from roadict.road.start import starting_point
-from roadict.runs.history import COLUMNS
-from roadict.runs.loop import Callback
+from roadict.runs.driving import Fitting
 from roadict.runs.result import Fit
-from roadict.seeds import RandomStateLike, streams
-from roadict.tensors import like, plain
+from roadict.runs.snapshot import Callback
+from roadict.seeds import START, RandomStateLike, streams
+
+if TYPE_CHECKING:
+    from roadict.engines.gpu.batch import Pool
 
 Array = NDArray[np.floating]
-_START_KEY = 1
 
 
 class ROAD(Learner):
@@ -121,6 +115,13 @@ class ROAD(Learner):
     history_ : History
         Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    exact_ : bool
+        Whether the exact finish made the fit: nearly every sample is a combination of few atoms, to rounding. The last
+        row of ``history_`` is the iteration before it; ``history_.finished`` has the values of the fit itself.
+    n_starts_ : int
+        Starts that were run.
+    n_starts_agreed_ : int
+        Of these, how many found the atoms that were returned, the chosen one included.
     objective_ : float
         ``Σ|codes_|``, plus the squared error over 2 alpha for "lasso".
     error_ : float
@@ -146,7 +147,7 @@ class ROAD(Learner):
     fit's own codes are ``codes_``. float32 stays float32, integers become float64.
 
     Inside an initialised process group of torch.distributed, ``fit`` is one fit of all ranks together: each passes its
-    own samples (perhaps none), and all get the same atoms. Within ``roadict.ranks.comm.alone()`` it is a fit of this
+    own samples (perhaps none), and all get the same atoms. Within ``roadict.ranks.alone()`` it is a fit of this
     process.
 
     Examples
@@ -221,12 +222,36 @@ class ROAD(Learner):
         -------
         self
         """
-        comm = current()
+        return self._fit(X)
+
+    def _comm(self) -> Comm:
+        return current()
+
+    def _fitting(
+        self, X: ArrayLike, *, watched: bool, pool: "Pool | None" = None, executor: Executor | None = None
+    ) -> Fitting[None]:
+        """Fit step by step, perhaps as one of many that share a GPU and the processes of an executor."""
+        comm = self._comm()
         data, observed = self._checked(X, comm)
-        data, observed = agree_on_samples(data, observed, comm)
-        facts = described(self)
-        agree_on_parameters(facts, comm)
+        problem = agreed_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
+        plan = self._plan(data, observed, n_components, comm)
+        dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
+        engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
+        problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
+        problem |= agreed_start(dictionary, codes, engine, self.checkpoint is not None, comm)
+        threads = local_threads(self.n_jobs, comm)
+        settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
+        with open_checkpoints(self.checkpoint, problem, data, observed, comm) as checkpoints:
+            seed = agreed_seed(self.random_state, checkpoints, comm)
+            starts = self._starts(plan, n_components, dictionary, codes, seed)
+            fit = yield from learn(plan, starts, settings, checkpoints)
+        self._set_attributes(fit, plan)
+        self._give_back_like(X)
+        if comm.rank == 0:
+            self._warn_unless_converged()
+
+    def _plan(self, data: Array, observed: NDArray[np.bool_] | None, n_components: int, comm: Comm) -> Plan:
         plan = make_plan(
             data,
             observed,
@@ -242,59 +267,13 @@ class ROAD(Learner):
             comm=comm,
         )
         if plan.warning is not None and comm.rank == 0:
-            warnings.warn(plan.warning, stacklevel=2)
-        dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
-        engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
-        facts |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
-        facts |= start_facts(dictionary, codes, comm)
-        common = {"dict_init": facts["dict_init"], "engine": engine, "checkpoint": self.checkpoint is not None}
-        agree_on_parameters(common, comm)
-        with keeping(self.checkpoint, facts, data, observed, comm) as keeper:
-            fit = learn(
-                plan,
-                self._starts(plan, n_components, dictionary, codes, agreed_seed(self.random_state, keeper, comm)),
-                engine=engine,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                callback=self.callback,
-                verbose=int(self.verbose),
-                n_jobs=local_threads(self.n_jobs, comm),
-                keeper=keeper,
-            )
-        self._keep(fit, plan)
-        self._give_back_like(X)
-        if comm.rank == 0:
-            self._warn_unless_converged()
-        return self
+            warnings.warn(plan.warning, stacklevel=USER_FRAME + 1)
+        return plan
 
-    def transform(self, X: ArrayLike) -> Array:
-        """Code samples in the learned dictionary, by their observed entries.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        self._check_parameters()
-        data, observed = self._validated(X, reset=False)
-        algorithm, alpha = self.transform_algorithm, self.transform_alpha
-        if alpha is None and algorithm != "half":
-            alpha = self.transform_alpha_
-        codes = encode(
-            data,
-            observed,
-            plain(self.components_).astype(data.dtype),
-            algorithm=algorithm,
-            alpha=alpha if "alpha" in TAKES[algorithm] else None,
-            n_nonzero_coefs=self.transform_n_nonzero_coefs if "n_nonzero_coefs" in TAKES[algorithm] else None,
-            n_jobs=self.n_jobs,
+    def _own_coding(self) -> Coding:
+        return Coding(
+            self.transform_algorithm, self.transform_n_nonzero_coefs, self.transform_alpha, self.transform_alpha_
         )
-        given_back: Array = like(X, codes)
-        return given_back
 
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
@@ -324,7 +303,7 @@ class ROAD(Learner):
             self._check_parameters()
             return self._validated(X, reset=True, min_samples=fewest, first_row=first_row)
 
-        return together(comm, act)
+        return agree_on_samples(*together(comm, act), comm)
 
     def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
         """Return dict_init and code_init, checked and in the engine's units."""
@@ -350,13 +329,14 @@ class ROAD(Learner):
         data, comm = plan.problem.data, plan.comm
         if codes is not None and largest(comm, codes) == 0:
             raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
-        first, *others = streams(seed, _START_KEY, len(plan.runs))
+        first, *others = streams(seed, START, len(plan.runs))
         yield starting_point(data, n_components, dictionary, codes, first, comm)
         for rng in others:
             yield starting_point(data, n_components, None, None, rng, comm)
 
-    def _keep(self, fit: Fit, plan: Plan) -> None:
-        self._keep_fit(fit, plan.problem.data.dtype, plan.comm)
+    def _set_attributes(self, fit: Fit, plan: Plan) -> None:
+        self._set_fit(fit, plan.problem.data.dtype, plan.comm)
+        self.exact_, self.n_starts_, self.n_starts_agreed_ = fit.exact, fit.n_starts, fit.n_agreed
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
         self.rho_ = float(self.history_["rho"][-1]) if len(set(rhos)) == 1 else rhos
         self.epsilon_ = plan.bound
@@ -372,7 +352,7 @@ class ROAD(Learner):
                 'pass rho="auto" or data of moderate range'
             )
         elif self.stop_reason_ == "max_iter" and self.tol > 0:
-            last = {name: self.history_[name][-1] for name in COLUMNS}
+            last = {name: column[-1] for name, column in self.history_.items()}
             bound = "" if self.epsilon_ is None else f" (bound {self.epsilon_:.2e} + 10 tol)"
             message = (
                 f"ROAD has not converged in max_iter={self.max_iter} iterations: primal residual "
@@ -380,4 +360,4 @@ class ROAD(Learner):
                 f"{last['error']:.2e}{bound}; pass a larger max_iter or tol"
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(message, ConvergenceWarning, stacklevel=USER_FRAME + 1)

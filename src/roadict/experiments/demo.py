@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from roadict.drawing.charts import Mark
+from roadict.drawing.markup import render
+from roadict.drawing.raster import data_uri, png
 from roadict.estimators import ROAD
 from roadict.experiments.figures import Curve, line_plot
-from roadict.experiments.markup import Shown, render, shown, uri
+from roadict.experiments.shown import Shown, shown
 from roadict.experiments.summary import Spread
-from roadict.experiments.trial import atom_sheet, png
+from roadict.experiments.trial import atom_sheet
 from roadict.metrics import dictionary_error, match_atoms, psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
 from roadict.progress.terminal import Progress, silent
 from roadict.synthetic import Planted
@@ -59,6 +62,7 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, repor
     pairs = _pairs(truth, model)
     lines = _run(model.history_)
     return render(
+        "experiments",
         "demo.html",
         seed=seed,
         n_samples=len(truth.data),
@@ -71,7 +75,14 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, repor
         seconds=seconds,
         pairs=pairs,
         lines=lines,
-        figure=line_plot(lines, "iterations", y_label="relative residual", log_x=True, title="residuals of the run"),
+        figure=line_plot(
+            lines,
+            "iterations",
+            y_label="relative size",
+            log_x=True,
+            title="residuals and data error of the run, and the data error of the fit returned",
+            marks=_marks(model),
+        ),
         pictures=enlarged(seed, report),
         picture_atoms=ATOMS,
     )
@@ -87,8 +98,9 @@ def enlarged(seed: int, report: Progress = silent) -> list[Shown]:
         for name in ("coffee", "camera", "grass")
     ]
     small = resize(cat, tuple(length // SCALE for length in cat.shape))
+    recipe = Recipe(max_samples=2000)
     model = SuperResolution(
-        SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, max_samples=2000, random_state=seed
+        SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, recipe=recipe, random_state=seed
     ).fit(training, report)
     by_road, bicubic = model.predict(small, report), resize(small, cat.shape)
     given = np.kron(small, np.ones((SCALE, SCALE)))
@@ -104,16 +116,24 @@ def _pairs(truth: Planted, model: ROAD) -> list[Pair]:
     indices, signs = match_atoms(model.components_, truth.dictionary)
     learned = model.components_[indices] * signs[:, None]
     return [
-        Pair(uri(png(atom_sheet(true[None]))), uri(png(atom_sheet(own[None]))), float(true @ own))
+        Pair(data_uri(png(atom_sheet(true[None]))), data_uri(png(atom_sheet(own[None]))), float(true @ own))
         for true, own in zip(truth.dictionary, learned, strict=True)
     ]
 
 
 def _run(history: "History") -> list[Curve]:
-    """Residuals along the iterations, on about as many points as one can see."""
+    """Residuals and data error along the iterations, on about as many points as one can see."""
     at = np.unique(np.geomspace(1, len(history["primal"]), POINTS).astype(int))
     lines = []
-    for colour, name in enumerate(("primal", "dual")):
+    for colour, name in enumerate((*history.residuals, "error")):
         points = {int(i): float(history[name][i - 1]) for i in at}
         lines.append(Curve(f"road-{name}", name, colour, {i: Spread(v, v, v, 1) for i, v in points.items()}))
     return lines
+
+
+def _marks(model: ROAD) -> list[Mark]:
+    """The fit that was returned, whose error the last iteration does not show."""
+    finished = model.history_.finished
+    if finished is None or finished.error == 0:
+        return []
+    return [Mark(model.n_iter_, finished.error, f"{finished.label}: data error {finished.error:.0e}")]

@@ -1,18 +1,23 @@
-"""Figures of the page as SVG, which scales, follows the colours of the page and has values to hover over."""
+"""Figures of the page, with values to hover over: errors as curves, tables of PSNR as dots."""
 
-import itertools
-import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
+import numpy as np
+
+from roadict.drawing.charts import Chart, Mark, Scale, element, hover, svg, text
 from roadict.experiments.methods import INEXACT_ONE, INEXACT_THREE, OPPONENTS, SYNTHETIC
 from roadict.experiments.summary import Spread, Values, spread
 
 WIDTH, HEIGHT = 460, 320
-LEFT, RIGHT, TOP, BOTTOM = 52, 10, 10, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 10, 10, 44
 INSET = 12
-"""From the ends of the axis to the first and the last point."""
+NAMES = 150
+"""Width of the methods' names beside dots."""
+STRIP = 25
+"""Height of a method's dots."""
 FLOOR = 1e-6
 """Errors below this are drawn here: a log scale has no place for zero."""
 COLOURS = {method.name: index for index, method in enumerate(SYNTHETIC)} | {
@@ -24,16 +29,7 @@ COLOURS = {method.name: index for index, method in enumerate(SYNTHETIC)} | {
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure.
-
-    Attributes
-    ----------
-    name, label : str
-        For rows, and for people.
-    colour : int
-        A number, whose colour the page knows.
-    points : dict of float to Spread
-    """
+    """A line of a figure: its name in rows and for people, the number of its colour, and its points."""
 
     name: str
     label: str
@@ -48,6 +44,16 @@ class Curve:
         return "" if self.name in OPPONENTS or self.name.startswith("iadmm") else "added"
 
 
+@dataclass(frozen=True)
+class Strip:
+    """A method with the values of its trials, and the paper's; of kind "ours" (ROAD), "" or "bare" (not learned)."""
+
+    label: str
+    kind: str
+    values: list[float]
+    paper: float | None = None
+
+
 def curves(values: Values, labels: dict[str, str]) -> list[Curve]:
     """Curves in the order of the labels."""
     return [
@@ -58,127 +64,96 @@ def curves(values: Values, labels: dict[str, str]) -> list[Curve]:
 
 
 def line_plot(
-    lines: list[Curve], x_label: str, *, y_label: str = "recovery error", log_x: bool = False, title: str = ""
+    lines: list[Curve],
+    x_label: str,
+    *,
+    y_label: str = "recovery error",
+    log_x: bool = False,
+    title: str = "",
+    marks: Sequence[Mark] = (),
 ) -> str:
-    """Draw means on a log scale with bands between the quartiles of the trials.
+    """Draw means on a log scale with bands between the quartiles of the trials, and marks, in an ``<svg>`` element.
 
-    Parameters
-    ----------
-    lines : list of Curve
-    x_label, y_label : str
-    log_x : bool
-    title : str
-        For those who do not see the figure.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element.
+    The scales reach as far as the marks; the title is for those who do not see the figure.
     """
     xs = sorted({at for line in lines for at in line.points})
-    lows = [max(FLOOR, point.low) for line in lines for point in line.points.values()]
-    bottom = 10 ** math.floor(math.log10(min([*lows, 1e-2])))
-    highest = max([1.0, *(point.high for line in lines for point in line.points.values())])
-    place = _Scales(xs[0], xs[-1], bottom, 10 ** math.ceil(math.log10(highest)), log_x)
-    parts = [_axes(place, xs, x_label, y_label)]
-    parts += [_band(place, line) for line in lines]
+    points = [point for line in lines for point in line.points.values()]
+    lows = [*(max(FLOOR, point.low) for point in points), *(mark.y for mark in marks if mark.y > 0), 1e-2]
+    highs = [*(point.high for point in points), *(mark.y for mark in marks), 1.0]
+    bottom, top = (10.0 ** way(math.log10(end)) for way, end in ((math.floor, min(lows)), (math.ceil, max(highs))))
+    ends = [*xs, *(mark.x for mark in marks)]
+    x = Scale(min(ends), max(ends), LEFT + INSET, WIDTH - RIGHT - INSET, log_x)
+    chart = Chart(x, Scale(bottom, top, HEIGHT - BOTTOM, TOP, log=True), INSET)
+    parts = [chart.y_axis(y_label), chart.x_axis(x_label, None if log_x else xs)]
+    drawn = []
+    for line in lines:
+        at = list(line.points)
+        mean, low, high = np.maximum([(p.mean, p.low, p.high) for p in line.points.values()], bottom).T
+        parts.append(chart.band(at, low, high, class_=f"band c{line.colour}", data_name=line.name))
+        inside = chart.line(at, mean, line.kind) + (chart.dots(at, mean) if len(xs) < 12 else "")
+        drawn.append(element("g", inside, class_=f"c{line.colour}", data_name=line.name))
     # The first curve, ROAD as in the paper, on top.
-    parts += [_line(place, line, dots=len(xs) < 12) for line in reversed(lines)]
-    parts += _columns(place, lines, xs, x_label)
-    return svg(parts, HEIGHT, title)
+    parts += [*reversed(drawn), *(chart.mark(*mark) for mark in marks)]
+    parts.append(chart.columns(xs, [_column(lines, at, x_label) for at in xs]))
+    return svg(WIDTH, HEIGHT, parts, title)
 
 
-def svg(parts: list[str], height: float, title: str) -> str:
-    """Put the parts of a figure into an element; the title is for those who do not see it."""
-    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}" class="plot">'
-    return head + "".join(parts) + "</svg>"
+def dot_plot(strips: list[Strip], title: str = "") -> str:
+    """Draw means, quartiles and trials of methods, the best on top, with the paper's figures."""
+    ranked = sorted(strips, key=lambda strip: -spread(strip.values).mean)
+    values = [value for strip in ranked for value in (*strip.values, strip.paper) if value is not None]
+    low, high = math.floor(min(values)), math.ceil(max(values))
+    bottom = TOP + STRIP * len(ranked)
+    x = Scale(low, high + (high == low), NAMES, WIDTH - 14)
+    chart = Chart(x, Scale(len(ranked), 0, bottom, TOP))
+    drawn = [_strip(strip, chart, place + 0.5) for place, strip in enumerate(ranked)]
+    return svg(WIDTH, bottom + BOTTOM, [chart.x_axis("PSNR, dB", grid=True), *drawn], title)
 
 
-class _Scales:
-    """From values to places in the figure."""
-
-    def __init__(self, x_low: float, x_high: float, y_low: float, y_high: float, log_x: bool) -> None:
-        self.log_x = log_x
-        self.y_range = (y_low, y_high)
-        self._x = (self._along(x_low), self._along(x_high))
-        self._y = (math.log10(y_low), math.log10(y_high))
-
-    def _along(self, value: float) -> float:
-        return math.log10(value) if self.log_x else value
-
-    def x(self, value: float) -> float:
-        low, high = self._x
-        share = 0.5 if high == low else (self._along(value) - low) / (high - low)
-        return round(LEFT + INSET + share * (WIDTH - LEFT - RIGHT - 2 * INSET), 1)
-
-    def y(self, value: float) -> float:
-        low, high = self._y
-        share = (math.log10(max(value, self.y_range[0])) - low) / (high - low)
-        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+def _strip(strip: Strip, chart: Chart, at: float) -> str:
+    point, y = spread(strip.values), float(chart.y(at))
+    left, right = (float(end) for end in chart.x([point.low, point.high]))
+    parts = [
+        element("rect", class_="area", x=0, y=y - STRIP / 2, width=WIDTH, height=STRIP),
+        text(NAMES - 10, y + 4, strip.label, "end", f"name {strip.kind}"),
+        element("rect", class_="band", x=left, y=y - 7, width=max(0.0, right - left), height=14, rx=3),
+    ]
+    if point.number > 1:
+        ticks = chart.x(strip.values)
+        parts += [element("line", class_="trial", x1=tick, x2=tick, y1=y - 5, y2=y + 5) for tick in ticks]
+    parts.append(chart.dots(point.mean, at, 5.0))
+    if strip.paper is not None:
+        parts.append(element("path", class_="paper", d=f"M{chart.x(strip.paper):.2f} {y - 6}l6 6l-6 6l-6 -6z"))
+    return hover("".join(parts), _strip_tip(strip), {"ours": "c0", "": "c8"}.get(strip.kind, "c6"))
 
 
-def _axes(place: _Scales, xs: list[float], x_label: str, y_label: str) -> str:
-    low, high = (round(math.log10(bound)) for bound in place.y_range)
-    parts = []
-    for power in range(low, high + 1):
-        y = place.y(10.0**power)
-        text = "1" if power == 0 else f"10<tspan dy='-5' font-size='9'>{str(power).replace('-', '−')}</tspan>"
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text x="{LEFT - 7}" y="{y + 4}" text-anchor="end">{text}</text>')
-    ticks = [10.0**p for p in range(9) if xs[0] <= 10**p <= xs[-1]] if place.log_x else xs
-    for tick in ticks:
-        text = f"{tick:,.0f}"
-        parts.append(f'<text x="{place.x(tick)}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{text}</text>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>')
-    upright = (HEIGHT - BOTTOM + TOP) / 2
-    parts.append(f'<text transform="translate(12 {upright}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
-    return "".join(parts)
-
-
-def _band(place: _Scales, line: Curve) -> str:
-    upper = [f"{place.x(at)},{place.y(point.high)}" for at, point in line.points.items()]
-    lower = [f"{place.x(at)},{place.y(point.low)}" for at, point in reversed(line.points.items())]
-    return f'<polygon class="band c{line.colour}" data-name="{escape(line.name)}" points="{" ".join(upper + lower)}"/>'
-
-
-def _line(place: _Scales, line: Curve, dots: bool) -> str:
-    spots = [(place.x(at), place.y(point.mean)) for at, point in line.points.items()]
-    points = " ".join(f"{x},{y}" for x, y in spots)
-    parts = [f'<polyline class="line {line.kind}" points="{points}"/>']
-    if dots:
-        parts += [f'<circle class="dot" cx="{x}" cy="{y}" r="3.5"/>' for x, y in spots]
-    return f'<g class="c{line.colour}" data-name="{escape(line.name)}">{"".join(parts)}</g>'
-
-
-def _columns(place: _Scales, lines: list[Curve], xs: list[float], x_label: str) -> list[str]:
-    """Areas to hover over, one for each number of samples, with the values of all curves there, best first."""
-    middles = [place.x(at) for at in xs]
-    edges = [LEFT, *((one + two) / 2 for one, two in itertools.pairwise(middles)), WIDTH - RIGHT]
-    parts = []
-    for at, x, (left, right) in zip(xs, middles, itertools.pairwise(edges), strict=True):
-        found = sorted(((line.points[at], line) for line in lines if at in line.points), key=lambda pair: pair[0].mean)
-        numbers = {point.number for point, _ in found}
-        told = {
-            "at": f"{at:,.0f} {x_label}",
-            "lines": [
-                {
-                    "colour": line.colour,
-                    "label": line.label,
-                    "mean": f"{point.mean:.2g}",
-                    "range": "" if point.number == 1 else f"{point.low:.2g} – {point.high:.2g}",
-                }
-                | ({"trials": f"{point.number}×"} if len(numbers) > 1 else {})
-                for point, line in found
-            ],
-            "note": _counted(numbers),
+def _column(lines: list[Curve], at: float, x_label: str) -> dict[str, Any]:
+    """The values of all curves at one place, best first."""
+    found = sorted(((line.points[at], line) for line in lines if at in line.points), key=lambda pair: pair[0].mean)
+    numbers = {point.number for point, _ in found}
+    rows = [
+        {
+            "colour": line.colour,
+            "label": line.label,
+            "mean": f"{point.mean:.2g}",
+            "range": "" if point.number == 1 else f"{point.low:.2g} – {point.high:.2g}",
         }
-        parts.append(
-            f'<g class="column" data-tip="{escape(json.dumps(told, ensure_ascii=False))}"><line class="guide" x1="{x}" '
-            f'x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/><rect x="{left:.1f}" y="{TOP}" '
-            f'width="{right - left:.1f}" height="{HEIGHT - TOP - BOTTOM}"/></g>'
-        )
-    return parts
+        | ({"trials": f"{point.number}×"} if len(numbers) > 1 else {})
+        for point, line in found
+    ]
+    return {"at": f"{at:,.0f} {x_label}", "lines": rows, "note": _counted(numbers)}
+
+
+def _strip_tip(strip: Strip) -> dict[str, Any]:
+    point = spread(strip.values)
+    told = {"mean": f"{point.mean:.2f} dB"}
+    if point.number > 1:
+        told["quartiles"] = f"{point.low:.2f} – {point.high:.2f}"
+        told["all"] = f"{min(strip.values):.2f} – {max(strip.values):.2f}"
+    if strip.paper is not None:
+        told["in the paper"] = f"{strip.paper:.2f} dB"
+    rows = [{"label": label, "mean": value, "range": ""} for label, value in told.items()]
+    return {"at": strip.label, "lines": rows, "note": "one trial" if point.number == 1 else f"{point.number} trials"}
 
 
 def _counted(numbers: set[int]) -> str:

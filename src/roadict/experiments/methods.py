@@ -23,7 +23,7 @@ class Method:
         For people.
     learner : {"road", "alternating", "picture", "bicubic"}
     parameters : tuple of pairs
-        Given to the learner by name.
+        Given to the learner by name; of "picture", all but the method make its ``Recipe``.
     true_noise : bool
         The bound on the error is the true norm of the noise (ROAD).
     true_sparsity : bool

@@ -6,20 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.experiments.dot_plot import Strip, dot_plot
-from roadict.experiments.figures import Curve, curves, line_plot
-from roadict.experiments.markup import Shown, render, shown
+from roadict.drawing.markup import render
+from roadict.experiments.figures import Curve, Strip, curves, dot_plot, line_plot
 from roadict.experiments.plan import Experiment, Panel
 from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
+from roadict.experiments.shown import Shown, shown
 from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
 from roadict.experiments.trial import ATOMS, ORIGINAL
 from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts
 
-TEMPLATE = "report.html"
 OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", TOO_FEW)
 
 
@@ -98,7 +97,8 @@ def make_page(rows: list[Row], folder: Path) -> str:
     sections = [_section(EXPERIMENTS[name], own, folder) for name, own in found.items() if own]
     number = Counter(verdict.outcome for section in sections for verdict in section.verdicts)
     scores = [(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]]
-    return render(TEMPLATE, sections=sections, left_out=left_out, number=len(kept), doubts=doubts(kept), scores=scores)
+    values = {"sections": sections, "left_out": left_out, "number": len(kept), "scores": scores}
+    return render("experiments", "report.html", **values, doubts=doubts(kept))
 
 
 def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:

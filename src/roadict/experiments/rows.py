@@ -4,10 +4,10 @@ import contextlib
 import errno
 import json
 import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 Row = dict[str, Any]
 _LOCK_PAUSE = 0.02
@@ -58,8 +58,9 @@ def unwritable(path: Path, failure: OSError) -> OSError:
 class RowFile:
     """A file that rows are added to, by this run and perhaps others at the same time.
 
-    A row is one ``write`` to a file opened for appending, made while holding a lock and flushed to disk. Whoever
-    holds the lock first cuts off what a killed run left of a line, so a reader never meets half a row in the middle.
+    A row is one ``write`` to a file opened for appending, made while holding a lock and flushed to disk. The system
+    releases the lock when a process ends, however that comes about. Whoever holds it first cuts off what a killed run
+    left of a line, so a reader never meets half a row in the middle.
 
     Parameters
     ----------
@@ -69,18 +70,20 @@ class RowFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # A soft lock, which filelock falls back to, would outlive a killed process.
+        self._lock = FileLock(path.with_suffix(".lock"), poll_interval=_LOCK_PAUSE, fallback_to_soft=False)
         self._seen = self._lines = 0
         self._keys: set[str] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
+            with self._lock:
                 self._look()
         except OSError as failure:
             raise unwritable(path, failure) from None
 
     def known(self) -> set[str]:
         """Keys of the rows, those of other runs included."""
-        with self._locked():
+        with self._lock:
             self._look()
         return set(self._keys)
 
@@ -88,7 +91,7 @@ class RowFile:
         """Add a row, unless another run has added it meanwhile; returns whether it did."""
         line = json.dumps(row, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
         try:
-            with self._locked():
+            with self._lock:
                 self._look()
                 if row["key"] in self._keys:
                     return False
@@ -129,27 +132,3 @@ class RowFile:
             if line.strip():
                 self._keys.add(_parsed(self.path, self._lines, line)["key"])
         self._seen += len(whole)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the lock of this file; the system frees it when a process ends, however that comes about."""
-        descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            _lock(descriptor)
-            yield
-        finally:
-            os.close(descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        while True:
-            with contextlib.suppress(OSError):
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-                return
-            time.sleep(_LOCK_PAUSE)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -129,7 +129,7 @@ def _execute(trials: list[Trial], data: Path | None, runner: int, host: str, hel
         if len(trials) == 1:
             finished = [execute(trials[0], data)]
         else:
-            finished = execute_together(trials, data, _helpers(helpers) if helpers > 1 else None)
+            finished = execute_together(trials, _helpers(helpers) if helpers > 1 else None)
     except ValueError as failure:
         raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are kept") from failure
     # Told by who computed it, which may be another machine than the one that writes the row.

@@ -1,14 +1,12 @@
 """Carry out one trial. The same trial gives the same numbers, whatever runs beside it."""
 
-import io
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from roadict.engines.protocol import PARTY
-from roadict.estimators import ROAD, AlternatingDictionaryLearning
+from roadict.drawing.raster import grey, mosaic, png
+from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
 from roadict.experiments.images import Material, load
 from roadict.experiments.methods import Method
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
-from roadict.pictures import SuperResolution
+from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import resize
-from roadict.road.multistart import ELSEWHERE
-from roadict.runs.loop import Snapshot
+from roadict.runs.snapshot import Snapshot
 from roadict.seeds import streams
 from roadict.synthetic import Planted, planted
 from roadict.two_stage import starting_atoms
@@ -61,26 +58,20 @@ def execute(trial: Trial, data: Path | None) -> Finished:
         return _execute(trial, data)
 
 
-def execute_together(trials: Sequence[Trial], data: Path | None, helpers: Executor | None = None) -> list[Finished]:
+def execute_together(trials: Sequence[Trial], executor: Executor | None = None) -> list[Finished]:
     """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time.
 
-    Processes of ``helpers``, if there are any, look for exact fits meanwhile.
+    Processes of ``executor``, if there are any, carry out the exact finish meanwhile.
     """
-    from roadict.engines.gpu.batch import all_together
-
     clock = time.perf_counter()
     with _quietly():
-        finished = all_together([partial(_helped, trial, data, helpers) for trial in trials])
+        recoveries = [_Recovery(trial) for trial in trials]
+        models = [recovery.model for recovery in recoveries if isinstance(recovery.model, ROAD)]
+        fit_all(models, [recovery.truth.data for recovery in recoveries], executor=executor)
+    results = [recovery.result() for recovery in recoveries]
     share = round((time.perf_counter() - clock) / len(trials), 4)
-    return [replace(done, seconds={"wall": share, "cpu": share}) for done in finished]
-
-
-def _helped(trial: Trial, data: Path | None, helpers: Executor | None) -> Finished:
-    """Carry out a trial as one of a party; it lets the others go on while it waits for its helper."""
-    party = PARTY.get()
-    if helpers is not None and party is not None:
-        ELSEWHERE.set(lambda function, *given: party.result_of(helpers.submit(function, *given)))
-    return _execute(trial, data)
+    seconds = {"wall": share, "cpu": share}
+    return [Finished(trial, result, seconds) for trial, result in zip(trials, results, strict=True)]
 
 
 @contextmanager
@@ -96,33 +87,43 @@ def _execute(trial: Trial, data: Path | None) -> Finished:
     if isinstance(trial.problem, PictureProblem):
         result, pictures = _enlarge(trial.problem, trial, load(trial.problem.picture, data))
     else:
-        result = _recover(trial.problem, trial)
+        recovery = _Recovery(trial)
+        recovery.model.fit(recovery.truth.data)
+        result = recovery.result()
     seconds = {"wall": round(time.perf_counter() - clock, 4), "cpu": round(time.process_time() - cpu, 4)}
     return Finished(trial, result, seconds, pictures)
 
 
-def _recover(problem: PlantedProblem, trial: Trial) -> dict[str, Any]:
-    truth = planted(
-        problem.n_samples,
-        problem.n_features,
-        problem.n_components,
-        sparsity=problem.sparsity,
-        probability=problem.probability,
-        snr_db=problem.snr_db,
-        random_state=trial.seed,
-    )
-    tracer = _Tracer(truth) if problem.trace else None
-    model = _learner(problem, trial, truth, tracer)
-    model.fit(truth.data)
-    error = dictionary_error(model.components_, truth.dictionary)
-    return {
-        "error": error,
-        "error_greedy": dictionary_error(model.components_, truth.dictionary, "greedy"),
-        "data_error": float(model.error_),
-        "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
-        "iterations": int(model.n_iter_),
-        "stop_reason": model.stop_reason_,
-    } | ({} if tracer is None else {"trace": tracer.ended(error)})
+class _Recovery:
+    """A planted problem, the learner that is to find its atoms, and what came of it."""
+
+    def __init__(self, trial: Trial) -> None:
+        assert isinstance(trial.problem, PlantedProblem)
+        problem = trial.problem
+        self.truth = planted(
+            problem.n_samples,
+            problem.n_features,
+            problem.n_components,
+            sparsity=problem.sparsity,
+            probability=problem.probability,
+            snr_db=problem.snr_db,
+            random_state=trial.seed,
+        )
+        self._tracer = _Tracer(self.truth) if problem.trace else None
+        self.model = _learner(problem, trial, self.truth, self._tracer)
+
+    def result(self) -> dict[str, Any]:
+        """Numbers of the fitted learner, for a row."""
+        model, truth = self.model, self.truth.dictionary
+        error = dictionary_error(model.components_, truth)
+        return {
+            "error": error,
+            "error_greedy": dictionary_error(model.components_, truth, "greedy"),
+            "data_error": float(model.error_),
+            "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
+            "iterations": int(model.n_iter_),
+            "stop_reason": model.stop_reason_,
+        } | ({} if self._tracer is None else {"trace": self._tracer.ended(error)})
 
 
 class _Tracer:
@@ -185,51 +186,32 @@ def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple
         if material.draw is not None:
             (rng,) = streams(trial.seed, DRAW_KEY, 1)
             training = tuple(training[i] for i in rng.choice(len(training), material.draw, replace=False))
-        grid: dict[str, Any] = (
-            {"features": "pixels", "patch_size": 6, "stride": 4} if problem.picture == "digit" else {}
-        )
+        recipe = dict(trial.method.parameters)
+        if problem.picture == "digit":
+            recipe |= {"features": "pixels", "patch_size": 6, "stride": 4}
         model = SuperResolution(
             problem.scale,
             approach=problem.approach,
+            method=recipe.pop("method"),
             n_components=problem.n_components,
             max_iter=problem.max_iter,
-            max_samples=20_000,
+            recipe=Recipe(max_samples=20_000, engine=trial.engine or "auto", **recipe),
             random_state=trial.seed,
             n_jobs=1,
-            engine=trial.engine or "auto",
-            **grid,
-            **dict(trial.method.parameters),
         )
         big = model.fit(training).predict(small)
         others = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
     return {"psnr": psnr(big, truth)}, {"": png(big)} | others
 
 
-def atom_sheet(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Square atoms side by side in a picture of 0 to 1, the largest first; each on its own scale, grey is zero.
-
-    What lies between them is transparent, so that the sheet suits a page of any colour.
+def atom_sheet(atoms: NDArray[Any]) -> NDArray[np.uint8]:
+    """Square atoms side by side, the largest first, as greys and opacities; each on its own scale, grey is zero.
 
     Examples
     --------
     >>> atom_sheet(np.eye(4)).shape
     (5, 5, 2)
     """
-    side = math.isqrt(atoms.shape[1])
     columns = min(SHEET, math.isqrt(len(atoms)))
-    chosen = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
-    sheet = np.zeros((columns, columns, side + 1, side + 1, 2))
-    for place, atom in enumerate(atoms[chosen]):
-        spot = sheet[place // columns, place % columns, :side, :side]
-        largest = np.abs(atom).max() or 1.0
-        spot[..., 0], spot[..., 1] = 0.5 + atom.reshape(side, side) / (2 * largest), 1
-    return sheet.swapaxes(1, 2).reshape(columns * (side + 1), -1, 2)[:-1, :-1]
-
-
-def png(picture: NDArray[Any]) -> bytes:
-    """A grey picture of 0 to 1, perhaps with opacities beside the greys, as the bytes of a PNG file."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)).save(file, "png", optimize=True)
-    return file.getvalue()
+    largest = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
+    return grey(mosaic(atoms[largest], columns))

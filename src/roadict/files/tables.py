@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import glob
+import itertools
 import math
 import os
 import zipfile
 from array import array
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -28,10 +29,16 @@ _TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
 _SUFFIXES = (".npy", ".npz", *_TEXT_SUFFIXES)
 _SHOWN_TEXT = 24
 _SHOWN_KEYS = 12
+_CLOSE = "close or remove it, and double a quote inside quotes"
+_Row = tuple[int, list[str]]
 
 
 class TableError(ValueError):
     """A file does not hold the matrix of numbers that was asked for."""
+
+
+class _LongCellError(TableError):
+    """A cell on one line is longer than ``csv.field_size_limit``."""
 
 
 class _Layout(NamedTuple):
@@ -46,7 +53,8 @@ def read_matrix(path: str | os.PathLike[str], key: str | None = None) -> Matrix:
 
     Text tables may be separated by commas, semicolons, tabs or blanks, which is found from the first row
     of numbers. One header line is skipped if all its cells are text. Empty cells become NaN, blank lines
-    are skipped, and cells may stand in double quotes. Row numbers in errors count the lines of the file.
+    are skipped, and cells may stand in double quotes, with separators and line breaks inside. Row numbers in
+    errors count the lines of the file.
 
     Parameters
     ----------
@@ -261,31 +269,67 @@ def _is_blank(line: str) -> bool:
 
 
 def _find_layout(file: Path) -> _Layout:
-    """Find the separator, and whether the first line is a header."""
-    with _open_text(file) as stream:
-        numbered = ((number, line) for number, line in enumerate(stream) if not _is_blank(line))
-        lines = list(islice(numbered, 2))
-    if not lines:
-        _refuse(file, "is empty", "put one sample on each line")
+    """Find the separator, and whether the first row is a header."""
     # A header may hold commas or blanks of its own; the row after it tells the separator.
-    number, line = lines[-1]
-    separator = _separator(line)
-    header = [_number(cell) is None or not cell.strip() for cell in _cells(lines[0][1], separator)]
-    if all(header) and any(_number(cell) is None for cell in _cells(lines[0][1], separator)):
-        if len(lines) == 1:
-            _refuse(file, f"holds no numbers, only {_short(line.strip())}", "put one sample on each line")
-        return _Layout(separator, number)
-    number, line = lines[0]
-    return _Layout(_separator(line), number)
+    separator, rows = _first_rows(file, 2)
+    if not rows:
+        _refuse(file, "is empty", "put one sample on each line")
+    first, cells = rows[0]
+    numbers = [_number(cell) for cell in cells if cell.strip()]
+    if numbers and all(number is None for number in numbers):
+        if len(rows) == 1:
+            text = (separator or " ").join(cells)
+            _refuse(file, f"holds no numbers, only {_short(text.strip())}", "put one sample on each line")
+        return _Layout(separator, rows[1][0] - 1)
+    return _Layout(_first_rows(file, 1)[0], first - 1)
 
 
-def _separator(line: str) -> str | None:
-    """Semicolons before commas, because of decimal commas; blanks last, as they may follow the others."""
-    return next((mark for mark in (";", "\t", ",") if mark in line), None)
+def _first_rows(file: Path, count: int) -> tuple[str | None, list[_Row]]:
+    """Return the separator of the last of the first rows, and these rows."""
+    # Semicolons before commas, because of decimal commas; blanks last, as they may follow the others. Those that give
+    # numbers before all others: with a wrong separator quotes open and close in odd places.
+    for numeric, separator in itertools.product((True, False), (";", "\t", ",", None)):
+        with contextlib.suppress(TableError if numeric else _LongCellError), _open_text(file) as stream:
+            rows = list(itertools.islice(_rows(file, stream, separator), count))
+            cells = rows[-1][1] if rows else []
+            if len(cells) > 1 and (not numeric or _are_numbers(cells)):
+                return separator, rows
+    with _open_text(file) as stream:
+        return None, list(itertools.islice(_rows(file, stream, None), count))
 
 
-def _cells(line: str, separator: str | None) -> list[str]:
-    return line.rstrip("\r\n").split(separator)
+def _are_numbers(cells: list[str]) -> bool:
+    return any(cell.strip() for cell in cells) and None not in map(_number, cells)
+
+
+def _rows(file: Path, stream: TextIO, separator: str | None) -> Iterator[_Row]:
+    """Yield the rows that are not blank, each with the number of the line where it starts."""
+    blanks = separator is None
+    lines: list[int] = []  # of the row that is being read: quoted cells may hold line breaks
+
+    def texts() -> Iterator[str]:
+        for number, line in enumerate(stream, start=1):
+            if not _is_blank(line):
+                lines.append(number)
+                yield " ".join(line.split()) if blanks else line
+        lines.append(0)  # a row of its own, unless a quote is still open
+        yield ""
+
+    reader = csv.reader(texts(), delimiter=separator or " ", skipinitialspace=not blanks)
+    try:
+        for cells in reader:
+            if lines == [0]:
+                return
+            if lines[-1] == 0:
+                _refuse(file, f"has a quote in row {lines[0]} that is never closed", _CLOSE)
+            yield lines[0], cells
+            lines.clear()
+    except csv.Error:
+        bound = f"{csv.field_size_limit()} characters"
+        if len(lines) > 1:
+            _refuse(file, f"has a quote in row {lines[0]} that is not closed within {bound}", _CLOSE)
+        what = f"{file} has a cell of more than {bound} in row {lines[0]}, which is no number"
+        raise _LongCellError(f"{what}; replace or remove it") from None
 
 
 def _number(cell: str) -> float | None:
@@ -294,10 +338,7 @@ def _number(cell: str) -> float | None:
         # float() would take 1_000 and other scripts' digits too.
         return float(cell) if cell.isascii() and "_" not in cell else None
     except ValueError:
-        text = cell.strip()
-        if len(text) > 1 and text[0] == text[-1] == '"':
-            return _number(text[1:-1])
-        return None if text else math.nan
+        return None if cell.strip() else math.nan
 
 
 def _read_plain(file: Path, layout: _Layout) -> NDArray[np.float64]:
@@ -318,10 +359,9 @@ def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
     values = array("d")
     width = 0
     with _open_text(file) as stream:
-        for number, line in enumerate(stream, start=1):
-            if number <= layout.skipped_lines or _is_blank(line):
+        for number, cells in _rows(file, stream, layout.separator):
+            if number <= layout.skipped_lines:
                 continue
-            cells = _cells(line, layout.separator)
             values.extend(_row(file, number, cells))
             width = width or len(cells)
             if len(cells) != width:

@@ -2,7 +2,8 @@
 
 from roadict.pictures.denoising import denoise
 from roadict.pictures.inpainting import inpaint
+from roadict.pictures.recipe import Recipe
 from roadict.pictures.superresolution import SuperResolution
 from roadict.pictures.upscaling import upscale
 
-__all__ = ["SuperResolution", "denoise", "inpaint", "upscale"]
+__all__ = ["Recipe", "SuperResolution", "denoise", "inpaint", "upscale"]

@@ -11,7 +11,7 @@ from roadict import checks
 from roadict.pictures import ranges
 from roadict.pictures.restoration import Effort, Patches, code_plane, learned_atoms, some_patches
 from roadict.progress.terminal import Progress
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, streams
 
 PATCH = 8

@@ -11,7 +11,7 @@ from roadict.linalg import unit_rows
 from roadict.progress.terminal import Progress
 from roadict.ranks.comm import alone
 from roadict.road.floor import auto_epsilon, smallest_error
-from roadict.runs.loop import Callback, Snapshot
+from roadict.runs.snapshot import Callback, Snapshot
 from roadict.seeds import streams
 from roadict.updates.registry import UPDATES
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from roadict.files.atomic import atomic_write
-from roadict.pictures import png16
+from roadict.pictures import png16, ranges
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
@@ -88,6 +88,13 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         raise
     except _DAMAGE as broken:
         raise PictureFileError(f"{os.fspath(path)} is damaged or cut short; save or copy it again") from broken
+
+
+def read_mask(path: str | os.PathLike[str]) -> ranges.Plane:
+    """Read a mask of any colours as one plane, not zero where a pixel is marked; its alpha does not count."""
+    picture = read_picture(path)
+    colour, _ = ranges.split(picture, ranges.white(picture))
+    return colour if colour.ndim == 2 else colour.max(axis=2)
 
 
 def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:

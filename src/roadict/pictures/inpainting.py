@@ -10,7 +10,7 @@ from roadict.pictures import ranges
 from roadict.pictures.ranges import Plane
 from roadict.pictures.restoration import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
 from roadict.progress.terminal import Progress
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, streams
 
 PATCH = 8

@@ -107,37 +107,6 @@ class PatchMean:
                 self.count[pixels] = count
 
 
-def average(patches: Array, shape: tuple[int, int], size: int, stride: int) -> Array:
-    """Put the patches of ``all_patches`` back: the mean at every pixel.
-
-    Parameters
-    ----------
-    patches : array of shape (n_patches, size * size)
-    shape : (height, width)
-    size, stride : int
-        As the patches were taken.
-
-    Returns
-    -------
-    array of shape (height, width)
-
-    Examples
-    --------
-    >>> picture = np.arange(30.0).reshape(5, 6)
-    >>> bool((average(all_patches(picture, 3, 2), (5, 6), 3, 2) == picture).all())
-    True
-    """
-    rows, columns = starts(shape[0], size, stride), starts(shape[1], size, stride)
-    if patches.shape != (len(rows) * len(columns), size * size):
-        raise ValueError(
-            f"patches have shape {patches.shape}, but a picture of shape {tuple(shape)} has "
-            f"{(len(rows) * len(columns), size * size)} for size={size} and stride={stride}"
-        )
-    mean = PatchMean(shape, size, np.result_type(patches.dtype, np.float32))
-    mean.add(patches, rows, columns)
-    return mean.mean
-
-
 def _block(rows: Indices, columns: Indices) -> tuple[Indices | slice, Indices | slice]:
     """Index of all pairs of rows and columns; slices, which are faster, where the steps are even."""
     sliced = [_as_slice(index) for index in (rows, columns)]

@@ -14,9 +14,10 @@ from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.ranges import Plane
-from roadict.pictures.training import Samples, gather
+from roadict.pictures.recipe import Recipe
+from roadict.pictures.training import Samples, Sampling, gather
 from roadict.progress.terminal import Progress
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 from roadict.seeds import streams
 
 ANCHOR_SAMPLES = 1_200_000
@@ -78,7 +79,7 @@ class Coupled:
         return self.codes(low, n_jobs) @ self.high
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
+        """What a model file holds."""
         return {"atoms": self.atoms, "high": self.high, "weight": np.array(self.alpha)}
 
 
@@ -96,11 +97,11 @@ class Anchored:
     regressors: Plane
 
     def detail(self, low: Plane, n_jobs: int | None) -> Plane:
-        """The same as for ``Coupled``; ``n_jobs`` is of no use, as products of matrices are all there is to do."""
+        """The same as for ``Coupled``; ``n_jobs`` is unused: all work is in matrix products."""
         return apply_regressors(low, self.atoms, self.regressors)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
+        """What a model file holds."""
         return {"atoms": self.atoms, "regressors": self.regressors}
 
 
@@ -111,28 +112,25 @@ Learn = Callable[[Plane], Plane]
 
 def fit_predictor(
     planes: Sequence[Plane],
-    chosen: Mapping[str, Any],
+    sampling: Sampling,
+    recipe: Recipe,
     *,
-    size: int,
-    stride: int,
-    edges: str,
+    approach: str,
+    method: str,
+    n_components: int,
+    max_iter: int,
     axes: Plane | None,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
-    engine: str,
     report: Progress,
     callback: Callback | None,
 ) -> Predictor:
-    """Learn a predictor from pictures; ``chosen`` are the parameters of ``SuperResolution``."""
-    anchored = chosen["approach"] == "anchored"
+    """Learn a predictor from pictures, with the parameters of ``SuperResolution``."""
+    anchored = approach == "anchored"
     (rng,) = streams(seed, _KEY, 1)
     samples = gather(
         planes,
-        chosen["scale"],
-        size,
-        stride,
-        features=chosen["features"],
-        edges=edges,
+        sampling,
         axes=axes,
         turned=anchored,
         at_most=ANCHOR_SAMPLES if anchored else CODE_SAMPLES,
@@ -140,7 +138,6 @@ def fit_predictor(
         rng=rng,
         report=report,
     )
-    n_components = chosen["n_components"]
     if len(samples.low) < n_components:
         raise ValueError(
             f"the training pictures give {len(samples.low)} patches for n_components={n_components}; "
@@ -148,20 +145,20 @@ def fit_predictor(
         )
 
     def learn(data: Plane) -> Plane:
-        if len(data) > chosen["max_samples"]:
-            data = data[rng.choice(len(data), chosen["max_samples"], replace=False)]
+        if len(data) > recipe.max_samples:
+            data = data[rng.choice(len(data), recipe.max_samples, replace=False)]
         atoms = learn_dictionary(
             data,
             n_components,
-            method=chosen["method"],
-            epsilon=EPSILON[chosen["approach"]] if chosen["epsilon"] is None else chosen["epsilon"],
-            rho=chosen["rho"],
+            method=method,
+            epsilon=EPSILON[approach] if recipe.epsilon is None else recipe.epsilon,
+            rho=recipe.rho,
             # Of anchors only the directions count, and OMP is the cheaper coder.
-            lasso_share=chosen["alpha"] if chosen["coder"] == "lasso" and not anchored else None,
-            max_iter=chosen["max_iter"],
+            lasso_share=recipe.alpha if recipe.coder == "lasso" and not anchored else None,
+            max_iter=max_iter,
             seed=seed,
             n_jobs=n_jobs,
-            engine=engine,
+            engine=recipe.engine,
             progress=report,
             callback=callback,
         )
@@ -169,7 +166,7 @@ def fit_predictor(
 
     if anchored:
         return _anchored(samples, learn, n_jobs, report)
-    return _coupled(samples, learn, chosen, n_jobs, report)
+    return _coupled(samples, learn, recipe, approach == "yang", n_jobs, report)
 
 
 def _anchored(samples: Samples, learn: Learn, n_jobs: int | None, report: Progress) -> Anchored:
@@ -181,12 +178,12 @@ def _anchored(samples: Samples, learn: Learn, n_jobs: int | None, report: Progre
 
 
 def _coupled(
-    samples: Samples, learn: Learn, chosen: Mapping[str, Any], n_jobs: int | None, report: Progress
+    samples: Samples, learn: Learn, recipe: Recipe, stacked: bool, n_jobs: int | None, report: Progress
 ) -> Coupled:
     """One dictionary taken apart ("yang"), or the second one fitted to the codes in the first ("zeyde")."""
-    weight = chosen["alpha"] * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
-    settings = (chosen["coder"], weight, chosen["n_nonzero_coefs"])
-    if chosen["approach"] == "yang":
+    weight = recipe.alpha * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
+    settings = (recipe.coder, weight, recipe.n_nonzero_coefs)
+    if stacked:
         atoms, high = _stacked(samples, learn)
         return Coupled(atoms, high, *settings)
     atoms = learn(samples.low)
@@ -215,18 +212,22 @@ def _least_squares(codes: Plane, high: Plane) -> Plane:
 
 
 def predictor_from(
-    arrays: Mapping[str, NDArray[Any]], chosen: Mapping[str, Any], n_features: int, n_pixels: int
+    arrays: Mapping[str, NDArray[Any]],
+    recipe: Recipe,
+    *,
+    anchored: bool,
+    n_components: int,
+    n_features: int,
+    n_pixels: int,
 ) -> Predictor:
     """Make a predictor from the arrays of a model file, whose shapes are checked."""
     atoms = np.asarray(arrays["atoms"], np.float32)
-    n_components = chosen["n_components"]
     if atoms.shape != (n_components, n_features):
         raise ValueError(f"atoms of shape {atoms.shape}, not {(n_components, n_features)}")
-    anchored = chosen["approach"] == "anchored"
     values = np.asarray(arrays["regressors" if anchored else "high"], np.float32)
     shape = (n_components, n_features, n_pixels) if anchored else (n_components, n_pixels)
     if values.shape != shape:
         raise ValueError(f"detail of shape {values.shape}, not {shape}")
     if anchored:
         return Anchored(atoms, values)
-    return Coupled(atoms, values, chosen["coder"], float(arrays["weight"]), chosen["n_nonzero_coefs"])
+    return Coupled(atoms, values, recipe.coder, float(arrays["weight"]), recipe.n_nonzero_coefs)

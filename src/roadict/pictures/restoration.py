@@ -15,7 +15,7 @@ from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.pictures.ranges import Plane
 from roadict.progress.terminal import Progress, silent
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Mask = NDArray[np.bool_]

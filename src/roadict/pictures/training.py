@@ -1,6 +1,7 @@
 """Samples for super-resolution: what a patch looks like enlarged by bicubic, and the detail it then lacks."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,27 @@ DERIVATIVES = 4
 """Maps of ``derivatives``."""
 LOW_PIXELS = 3
 """Side of a patch in pixels of the small picture."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How samples are cut from a picture.
+
+    Attributes
+    ----------
+    scale : int
+    size, stride : int
+        Of patches, in pixels of the large picture.
+    features : {"derivatives", "pixels"}
+    edges : {"mirrored", "zero"}
+        What lies beyond the border of training pictures.
+    """
+
+    scale: int
+    size: int
+    stride: int
+    features: str
+    edges: str
 
 
 class Samples(NamedTuple):
@@ -53,23 +75,22 @@ def layers(enlarged: Plane, scale: int, features: str, edges: str = "mirrored") 
     return enlarged[None] if features == "pixels" else derivatives(enlarged, scale, edges)
 
 
-def pairs(picture: Plane, scale: int, size: int, stride: int, features: str, edges: str) -> Iterator[Samples]:
+def pairs(picture: Plane, sampling: Sampling) -> Iterator[Samples]:
     """Features and lacking detail of all patches of a picture, a band at a time."""
+    scale, size = sampling.scale, sampling.size
     picture = cropped(picture, scale)
     enlarged = enlarge(shrink(picture, scale), scale)
-    maps, detail = layers(enlarged, scale, features, edges), picture - enlarged
-    rows, columns = (starts(length, size, stride) for length in picture.shape)
+    maps, detail = layers(enlarged, scale, sampling.features, sampling.edges), picture - enlarged
+    rows, columns = (starts(length, size, sampling.stride) for length in picture.shape)
     for band in bands(rows, len(columns), BAND):
         yield Samples(patch_features(maps, size, band, columns), extract(detail, size, band, columns))
 
 
-def find_axes(
-    pictures: Sequence[Plane], scale: int, size: int, stride: int, edges: str, report: Progress = silent
-) -> Plane:
-    """Principal axes of the derivatives, shape (n_features, n_kept); ``report`` as for ``gather``."""
-    moment = np.zeros((DERIVATIVES * size * size,) * 2)
+def find_axes(pictures: Sequence[Plane], sampling: Sampling, report: Progress = silent) -> Plane:
+    """Principal axes of the features, shape (n_features, n_kept); ``report`` as for ``gather``."""
+    moment = np.zeros((DERIVATIVES * sampling.size**2,) * 2)
     for done, picture in enumerate(pictures, 1):
-        for low, _ in pairs(picture, scale, size, stride, "derivatives", edges):
+        for low, _ in pairs(picture, sampling):
             moment += low.T @ low
         report(done, len(pictures), "finding the axes of the features")
     return principal_axes(moment).astype(np.float32)
@@ -77,12 +98,8 @@ def find_axes(
 
 def gather(
     pictures: Sequence[Plane],
-    scale: int,
-    size: int,
-    stride: int,
+    sampling: Sampling,
     *,
-    features: str,
-    edges: str,
     axes: Plane | None,
     turned: bool,
     at_most: int,
@@ -95,9 +112,7 @@ def gather(
     Parameters
     ----------
     pictures : arrays of shape (height, width)
-    scale, size, stride : int
-    features : {"derivatives", "pixels"}
-    edges : {"mirrored", "zero"}
+    sampling : Sampling
     axes : array of shape (n_features, n_kept), or None
         What the features are projected on.
     turned : bool
@@ -115,11 +130,11 @@ def gather(
     Samples
     """
     views = [view for picture in pictures for view in (_views(picture) if turned else [picture])]
-    n_patches = sum((view.shape[0] // stride) * (view.shape[1] // stride) for view in views)
+    n_patches = sum((view.shape[0] // sampling.stride) * (view.shape[1] // sampling.stride) for view in views)
     share = min(1.0, at_most / n_patches)
     lows, highs = [], []
     for done, view in enumerate(views, 1):
-        for low, high in pairs(view, scale, size, stride, features, edges):
+        for low, high in pairs(view, sampling):
             projected = low if axes is None else low @ axes
             kept = np.linalg.norm(projected, axis=1) >= flat
             if share < 1:

@@ -1,6 +1,10 @@
-"""Trained models in the user's cache directory, so that training happens once."""
+"""Enlarge a picture in one call.
+
+A model is trained on first use and saved in the user's cache directory.
+"""
 
 import contextlib
+import copy
 import errno
 import hashlib
 import json
@@ -11,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from roadict import __version__, checks
-from roadict.pictures.superresolution import SuperResolution
+from roadict.pictures.superresolution import SuperResolution, saved_parameters
 from roadict.progress.terminal import Progress
-from roadict.runs.loop import Callback
+from roadict.runs.snapshot import Callback
 
 Picture = NDArray[Any]
+APPROACH, METHOD = "anchored", "road"
 BUNDLED = (
     "astronaut",
     "brick",
@@ -45,7 +50,7 @@ def bundled_pictures() -> list[Picture]:
 
 
 def cache_folder() -> Path:
-    """Where this user's programs keep what they can make again; raises OSError for a user without a home."""
+    """Return the folder for roadict's cached files; raises OSError for a user without a home."""
     named = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
     base = Path(os.environ.get(named, ""))
     if not base.is_absolute():  # the standard for XDG asks to ignore such a one
@@ -59,15 +64,15 @@ def cache_folder() -> Path:
 
 def trained(
     model: SuperResolution,
-    pictures: Sequence[Picture] | None = None,
+    pictures: Sequence[ArrayLike] | None = None,
     *,
     progress: Progress | None = None,
     callback: Callback | None = None,
-    told: Callable[[str], None] | None = None,
+    message: Callable[[str], None] | None = None,
 ) -> SuperResolution:
-    """Return the model trained on these pictures: from the cache, or else now, and kept there.
+    """Return the model trained on these pictures: loaded from the cache, or trained now and saved there.
 
-    A file that cannot be read is trained and written anew. Where the cache cannot be written the model is not kept.
+    A cached file that cannot be read is replaced. Where the cache cannot be written the model is not saved.
 
     Parameters
     ----------
@@ -77,20 +82,20 @@ def trained(
         None: those inside scikit-image.
     progress, callback : callable, default=None
         As for ``fit``.
-    told : callable, default=None
+    message : callable, default=None
         Called with a sentence on what is done.
 
     Returns
     -------
     SuperResolution
     """
-    say = told or (lambda text: None)
-    chosen = bundled_pictures() if pictures is None else list(pictures)
+    say = message or (lambda text: None)
+    chosen = bundled_pictures() if pictures is None else [np.asarray(picture) for picture in pictures]
     name = f"upscale-x{model.scale}-{_key(model, chosen)}.npz"
     with contextlib.suppress(OSError, ValueError):  # missing, unreadable or damaged: trained anew
         path = cache_folder() / name
         found = SuperResolution.load(path)
-        if found.parameters() == model.parameters():
+        if saved_parameters(found) == saved_parameters(model):
             found.n_jobs = model.n_jobs
             say(f"model from {path}")
             return found
@@ -110,7 +115,7 @@ def trained(
 
 def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
     """A name for version, settings and training pictures."""
-    chosen = [__version__, model.parameters(), repr(model.random_state)]
+    chosen = [__version__, saved_parameters(model), repr(model.random_state)]
     settings = json.dumps(chosen, sort_keys=True, default=lambda number: number.item())  # NumPy's own numbers
     digest = hashlib.sha256(settings.encode())
     for picture in pictures:
@@ -119,22 +124,54 @@ def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
     return digest.hexdigest()[:16]
 
 
+def check_settings(fresh: SuperResolution, model: SuperResolution | None, train: object, prefix: str = "") -> None:
+    """Raise a ValueError for settings out of range, or such as a trained model cannot obey.
+
+    Parameters
+    ----------
+    fresh : SuperResolution
+        With the settings asked for; not fitted.
+    model : SuperResolution or None
+        To be used in its place.
+    train : object
+        None: no pictures to learn from are given.
+    prefix : str
+        Before the names in messages: "--" on the command line.
+    """
+    if model is not None:
+        if train is not None:
+            raise ValueError(f"{prefix}train and {prefix}model exclude each other: a model is already trained")
+        if (fresh.approach, fresh.method) != (APPROACH, METHOD):
+            raise ValueError(
+                f"{prefix}approach and {prefix}method do not apply to {prefix}model, which is already trained: "
+                "leave them out"
+            )
+        if model.scale != fresh.scale:
+            raise ValueError(
+                f"the model enlarges by {model.scale}, not by {fresh.scale}; "
+                f"pass {prefix}scale {model.scale}, or another {prefix}model"
+            )
+    fresh.check()
+
+
 def upscale(
-    picture: Picture,
+    picture: ArrayLike,
     scale: int = 3,
     *,
+    train: Sequence[ArrayLike] | None = None,
     model: SuperResolution | None = None,
-    approach: str = "anchored",
-    method: str = "road",
+    approach: str = APPROACH,
+    method: str = METHOD,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     callback: Callback | None = None,
+    message: Callable[[str], None] | None = None,
 ) -> Picture:
     """Enlarge a picture by 2, 3 or 4.
 
-    Without a model, one is trained on pictures that come inside scikit-image, which takes some 20 seconds on two
-    cores, and kept in the user's cache directory for later.
+    Without a model, one is trained and saved in the user's cache directory for later. On the pictures that come
+    inside scikit-image this takes some 20 seconds on two cores.
 
     Parameters
     ----------
@@ -142,20 +179,24 @@ def upscale(
         uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
     scale : {2, 3, 4}, default=3
         How many times wider and higher the result is.
+    train : sequence of arrays of shape (height, width) or (height, width, channels), default=None
+        Pictures to learn from. None: those inside scikit-image.
     model : SuperResolution, default=None
-        A fitted one, whose scale must be this one. It has its own approach, method, random_state and n_jobs, and
-        those given here are then of no use.
+        A fitted one of this scale to use instead; refused together with ``train``, or another ``approach`` or
+        ``method`` than the default.
     approach : {"anchored", "zeyde", "yang"}, default="anchored"
     method : {"road", "ksvd", "mod", ..., "random"}, default="road"
         Both as for ``SuperResolution``.
     random_state : int, default=0
-        Same number, same model.
+        Of the training: same number, same model.
     n_jobs : int, default=None
-        Threads. None: all cores.
+        Threads. None: as many as ``model`` says, or else all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
     callback : callable, default=None
         As for ``ROAD``, while a model is trained.
+    message : callable, default=None
+        Called with a sentence on where the model comes from.
 
     Returns
     -------
@@ -170,10 +211,10 @@ def upscale(
     >>> upscale(camera()[:20, :30], 2, model=model).shape
     (40, 60)
     """
+    fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)
+    check_settings(fresh, model, train)
     if model is None:
-        fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)
-        fresh.check()
-        model = trained(fresh, progress=progress, callback=callback)
-    elif model.scale != scale:
-        raise ValueError(f"scale={scale!r}, but the model enlarges by {model.scale}; train or load another one")
+        model = trained(fresh, train, progress=progress, callback=callback, message=message)
+    elif n_jobs is not None:
+        model = copy.copy(model).set_params(n_jobs=n_jobs)
     return model.predict(picture, progress)

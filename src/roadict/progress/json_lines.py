@@ -24,7 +24,7 @@ _STEP_EVERY = 0.1
 
 
 class Watched(Reading, Protocol):
-    """What an event holds of a run; ``roadict.runs.loop.Snapshot`` has it."""
+    """What an event holds of a run; ``roadict.runs.snapshot.Snapshot`` has it."""
 
     @property
     def dictionary(self) -> NDArray[np.floating]:
@@ -70,7 +70,11 @@ class SnapshotEvents:
 
     def __call__(self, snapshot: Watched) -> None:
         """Write an event."""
-        values: dict[str, Any] = {"iteration": snapshot.iteration, "objective": snapshot.objective}
+        values: dict[str, Any] = {
+            "start": snapshot.start,
+            "iteration": snapshot.iteration,
+            "objective": snapshot.objective,
+        }
         now = time.perf_counter()
         if now - self._last >= ATOMS_EVERY:
             self._last = now
@@ -84,8 +88,8 @@ def read(line: str) -> dict[str, dict[str, Any]] | None:
 
     Examples
     --------
-    >>> read('{"snapshot": {"iteration": 1, "objective": 2.5}}')
-    {'snapshot': {'iteration': 1, 'objective': 2.5}}
+    >>> read('{"snapshot": {"start": 1, "iteration": 1, "objective": 2.5}}')
+    {'snapshot': {'start': 1, 'iteration': 1, 'objective': 2.5}}
     >>> read("sigma 20 of 255")
     """
     if not line.startswith("{"):

@@ -20,14 +20,27 @@ def silent(done: int, total: int, text: str) -> None:
 
 
 class Reading(Protocol):
-    """What the line shows of a run; ``roadict.runs.loop.Snapshot`` has it."""
+    """What the line shows of a run; ``roadict.runs.snapshot.Snapshot`` has it."""
 
     iteration: int
     max_iter: int
-    objective: float
-    primal: float
-    dual: float
-    seconds: float
+    start: int
+    n_starts: int
+
+    @property
+    def objective(self) -> float:
+        """What is minimised."""
+
+    @property
+    def residuals(self) -> dict[str, float]:
+        """What falls to zero as the run converges, by name."""
+
+
+def measures_text(reading: Reading) -> str:
+    """Objective and residuals for a progress line; the start, too, where there may be several."""
+    start = f"start {reading.start}  " if reading.n_starts > 1 else ""
+    residuals = "  ".join(f"{name.replace('_', ' ')} {value:.1e}" for name, value in reading.residuals.items())
+    return f"{start}objective {reading.objective:.6g}  {residuals}"
 
 
 class ProgressLine:
@@ -56,10 +69,7 @@ class ProgressLine:
         now = time.perf_counter()
         if now - self._last >= self._pause:
             self._last = now
-            text = (
-                f"iteration {reading.iteration}/{reading.max_iter}  objective {reading.objective:.6g}  "
-                f"primal {reading.primal:.1e}  dual {reading.dual:.1e}  {left}"
-            )
+            text = f"iteration {reading.iteration}/{reading.max_iter}  {measures_text(reading)}  {left}"
             self._stream.write(f"\r{text}\x1b[K" if self._rewrite else f"{text}\n")
             self._stream.flush()
 

@@ -210,7 +210,7 @@ def placement(engine: str, n_gpus: int, local_rank: int, local_size: int) -> tup
     Parameters
     ----------
     engine : str
-        Of ``road.engines.pick.ENGINES``.
+        Of ``roadict.engines.registry.ENGINES``.
     n_gpus : int
         Of this machine.
     local_rank, local_size : int

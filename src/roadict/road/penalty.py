@@ -6,6 +6,7 @@ All follow the scale of the data, so that learning from a·X gives the same atom
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from roadict.formulation import Triple
 
@@ -24,12 +25,6 @@ LEAST = 0.1
 """How low ρ may go, in units of the constant one."""
 COLD = 1e-4
 """Relative primal residual to which an annealed run is led in the end."""
-TRIAL, BRIEF, GENTLE = (3.0, 0.05, 150, 550), (3.0, 0.05, 400, 800), (3.0, 0.025, 700, 800)
-WARM, WILD = (3.0, 0.1, 1000, 800), (0.25, 0.5, 0, 1000)
-"""First ρ, in units of the constant one; residual at which a run is held, for how many iterations; and iterations of
-its fall to COLD. Colder runs freeze too early; hotter ones lose what they have found, above three atoms per feature
-already at WARM. WILD forgets its start altogether, which makes it differ most from the others. BRIEF leaves time for
-the slow end of runs with fewer atoms than features, whose error is near the smallest possible."""
 MOST_RESTARTED = 3.0
 """n_components over n_features, from 1, up to which runs may be warm, and more than one of them pays."""
 ENOUGH = 0.9
@@ -41,6 +36,27 @@ MOST_ANNEALED = 0.9
 """Largest share of a run's iterations that is annealed."""
 LOWERING, MOST_RAISING = 0.93, 1.1
 """Factor by which one change lowers ρ, and the largest by which one raises it."""
+
+
+class Schedule(NamedTuple):
+    """First ρ, in units of the constant one; residual that is held, for how many iterations; length of its fall."""
+
+    first: float
+    warmth: float
+    hold: int
+    fall: int
+
+
+TRIAL = Schedule(3.0, 0.05, 150, 550)
+"""A short run, where it can be told whether it has succeeded."""
+BRIEF = Schedule(3.0, 0.05, 400, 800)
+"""Leaves time for the slow end of runs with fewer atoms than features, whose error is near the smallest possible."""
+GENTLE = Schedule(3.0, 0.025, 700, 800)
+"""For more than three atoms per feature: hotter runs lose what they have found."""
+WARM = Schedule(3.0, 0.1, 1000, 800)
+"""For one to three atoms per feature: colder runs freeze too early."""
+WILD = Schedule(0.25, 0.5, 0, 1000)
+"""Forgets its start altogether, which makes it differ most from the others."""
 
 
 @dataclass(frozen=True)
@@ -122,19 +138,23 @@ def annealings(
     max_iter : int
         Of every run, which must have fallen before; short ones are annealed faster.
     """
-    if ratio < 1:
-        runs = [BRIEF] * (n_init or 1)
-    elif ratio > MOST_RESTARTED:
-        runs = [GENTLE] * (n_init or 1)
-    else:
-        runs = [TRIAL] * trial + ([WILD, WARM] * 3 if scarce else [WARM, WILD, WARM])
-        if n_init is not None:
-            runs = [WARM] if n_init == 1 else (runs + [WARM] * n_init)[:n_init]
-    made = []
-    for first, warmth, hold, fall in runs:
-        pace = min(1.0, MOST_ANNEALED * max_iter / (hold + fall))
-        made.append(Annealing(first * rho, LEAST * rho, warmth, int(pace * hold), max(int(pace * fall), 1)))
-    return tuple(made)
+    return tuple(_annealing(schedule, rho, max_iter) for schedule in _schedules(ratio, n_init, trial, scarce))
+
+
+def _schedules(ratio: float, n_init: int | None, trial: bool, scarce: bool) -> list[Schedule]:
+    if not 1 <= ratio <= MOST_RESTARTED:
+        return [BRIEF if ratio < 1 else GENTLE] * (n_init or 1)
+    if n_init == 1:
+        return [WARM]
+    several = [TRIAL] * trial + ([WILD, WARM] * 3 if scarce else [WARM, WILD, WARM])
+    return several if n_init is None else (several + [WARM] * n_init)[:n_init]
+
+
+def _annealing(schedule: Schedule, rho: float, max_iter: int) -> Annealing:
+    """Scale a schedule to the constant ρ, and to runs that are shorter than it."""
+    first, warmth, hold, fall = schedule
+    pace = min(1.0, MOST_ANNEALED * max_iter / (hold + fall))
+    return Annealing(first * rho, LEAST * rho, warmth, int(pace * hold), max(int(pace * fall), 1))
 
 
 def auto_rho(norm: float, ratio: float, epsilon: float) -> float:

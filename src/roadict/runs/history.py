@@ -1,7 +1,7 @@
 """What happened along a run."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,35 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ("objective", "primal", "dual", "error", "rho", "seconds")
+"""Of ROAD."""
+TWO_STAGE_COLUMNS = ("objective", "code_change", "atom_change", "error", "seconds")
+
+
+class Finished(NamedTuple):
+    """What a fit returned, after the exact finish or the polish of its codes; its last iteration had other values."""
+
+    objective: float
+    error: float
+    exact: bool
+
+    @property
+    def label(self) -> str:
+        """What a chart calls it."""
+        return "exact finish" if self.exact else "returned"
 
 
 class History(Mapping[str, NDArray[np.float64]]):
     """Per-iteration measures of a run, by name.
 
-    ``objective`` (Σ‖A_k‖, plus the squared misfit of the Lasso form), ``primal`` and ``dual`` (relative residuals),
-    ``error`` (relative data error of the codes before their polish), ``rho`` and ``seconds`` (since the start).
+    Of both learners: ``objective`` (of ROAD Σ‖A_k‖, plus the squared misfit of the Lasso form), ``error`` (relative
+    data error, of ROAD before its codes are polished) and ``seconds`` since the start. Of ROAD: ``primal`` and
+    ``dual`` (relative residuals) and ``rho``. Of two-stage methods: ``code_change`` and ``atom_change`` (relative
+    changes in the iteration).
+
+    Attributes
+    ----------
+    finished : Finished or None
+        Objective and error of the fit as it was returned, and whether the exact finish made it.
 
     Examples
     --------
@@ -26,8 +48,14 @@ class History(Mapping[str, NDArray[np.float64]]):
     (2, ['objective', 'primal'])
     """
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self._columns = {name: np.asarray(columns[name], dtype=np.float64) for name in COLUMNS}
+    def __init__(self, columns: Mapping[str, Any], finished: Finished | None = None) -> None:
+        self.finished = finished
+        self._columns = {name: np.asarray(column, dtype=np.float64) for name, column in columns.items()}
+
+    @property
+    def residuals(self) -> tuple[str, str]:
+        """Names of the two columns that fall to zero as a run converges."""
+        return ("primal", "dual") if "primal" in self._columns else ("code_change", "atom_change")
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         return self._columns[name]
@@ -51,7 +79,12 @@ class History(Mapping[str, NDArray[np.float64]]):
         return pd.DataFrame(self._columns, index=index)
 
     def plot(self) -> "Figure":
-        """Draw objective, residuals and data error against the iteration; returns a matplotlib Figure."""
+        """Draw objective, residuals (or changes) and data error against the iteration; returns a matplotlib Figure.
+
+        The fit as it was returned is a marked point after the last iteration.
+        """
         from roadict.plotting import history_figure
 
-        return history_figure(self._columns)
+        finished = self.finished
+        marked = None if finished is None else (finished.objective, finished.error, finished.label)
+        return history_figure(self._columns, finished=marked)

@@ -1,7 +1,8 @@
-"""What one iteration reports."""
+"""What one iteration reports: of ROAD, and of a two-stage method."""
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 SMALLEST_CONSENSUS = 1e-6
 """Norm of C, relative to the data's, below which residuals are no longer measured against it."""
@@ -9,13 +10,15 @@ SMALLEST_CONSENSUS = 1e-6
 
 @dataclass(frozen=True)
 class Measures:
-    """What one iteration reports.
+    """Measures of an iteration of ROAD.
 
     ``objective`` is Σ‖A_k‖_{2,1}, plus the squared misfit of the Lasso form;
     ``primal`` is ‖(A-C-S1, B-C-S2, Y-ΣC-S3)‖/‖C‖; ``dual`` is ‖C⁺-C‖/‖C⁺‖;
     ``error`` is the relative data error of the codes u_k·A_k over the observed entries.
     """
 
+    RESIDUALS: ClassVar[tuple[str, str]] = ("primal", "dual")
+    """What falls to zero as a run converges."""
     objective: float
     primal: float
     dual: float
@@ -25,11 +28,25 @@ class Measures:
     def relative(
         cls, *, objective: float, primal: float, dual: float, error: float, consensus: float, data: float
     ) -> "Measures":
-        """Divide norms: residuals by that of C (kept from vanishing where C does), the error by that of the data."""
+        """Divide norms: residuals by that of C (bounded below, as C may vanish), the error by that of the data."""
         size = max(consensus, SMALLEST_CONSENSUS * data)
         return cls(objective, primal / size, dual / size, error / data)
 
-    @property
-    def finite(self) -> bool:
-        """Whether every number is finite."""
-        return all(map(math.isfinite, (self.objective, self.primal, self.dual, self.error)))
+
+@dataclass(frozen=True)
+class Changes:
+    """Measures of an iteration of a two-stage method: relative changes of codes and atoms in place of residuals."""
+
+    RESIDUALS: ClassVar[tuple[str, str]] = ("code_change", "atom_change")
+    objective: float
+    code_change: float
+    atom_change: float
+    error: float
+
+
+Reported = Measures | Changes
+
+
+def is_finite(measures: Reported) -> bool:
+    """Whether every number is finite."""
+    return all(map(math.isfinite, vars(measures).values()))

@@ -26,7 +26,11 @@ class Fit:
     error: float
     objective: float
     exact: bool = False
-    """Whether nearly every sample is a combination of few atoms, to rounding; other starts are then not tried."""
+    """Whether the exact finish succeeded: nearly every sample is a combination of few atoms, to rounding."""
+    n_starts: int = 1
+    """Starts that were run."""
+    n_agreed: int = 1
+    """Starts, this one included, that found the same atoms at the same objective."""
 
     @property
     def minimised(self) -> float:
@@ -49,7 +53,8 @@ def relative_error(
 def summary(fit: Fit) -> str:
     """Say how a fit ended, in one line."""
     history = fit.outcome.history
+    finish = ", by the exact finish" if fit.exact else ""
     return (
-        f"{fit.outcome.stop_reason} after {len(history['objective'])} iterations, {duration(history['seconds'][-1])}: "
-        f"objective {fit.objective:.6g}, data error {fit.error:.1e}"
+        f"{fit.outcome.stop_reason} after {len(history['objective'])} iterations{finish}, "
+        f"{duration(history['seconds'][-1])}: objective {fit.objective:.6g}, data error {fit.error:.1e}"
     )

@@ -27,7 +27,8 @@ def before_and_after(source: Path, job: Job, task: str) -> tuple[str, str]:
     if task == "upscale":
         before = before.resize(after.size, Image.Resampling.BICUBIC)
     elif task == "inpaint":
-        before = _marked(before, missing_pixels(picture, _mask(job)))
+        mask = None if job.mask is None else files.read_mask(job.mask)
+        before = _marked(before, missing_pixels(picture, mask))
     names = []
     for name, shown in (("before.png", before), ("after.png", after)):
         shown.thumbnail((MAX_SIDE, MAX_SIDE))
@@ -42,15 +43,6 @@ def opaque(image: Image.Image) -> Image.Image:
         return image.convert("RGB")
     full = image.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", full.size, "white"), full).convert("RGB")
-
-
-def _mask(job: Job) -> ranges.Anything | None:
-    """The mask that the command was given, as one plane."""
-    if job.mask is None:
-        return None
-    picture = files.read_picture(job.mask)
-    colour, _ = ranges.split(picture, ranges.white(picture))
-    return colour if colour.ndim == 2 else colour.max(axis=2)
 
 
 def _marked(image: Image.Image, missing: ranges.Anything) -> Image.Image:

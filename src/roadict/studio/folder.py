@@ -1,43 +1,43 @@
 """A folder for the files of one studio, which goes with it; at the latest when the next one starts."""
 
 import contextlib
-import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+
+from filelock import FileLock
 
 PREFIX = "roadict-studio-"
-_SIGN = "in-use"
-"""A file that a studio holds for as long as it lives; the system lets go of it, however the studio ends."""
 
 
 @contextlib.contextmanager
 def own_folder() -> Iterator[Path]:
     """Give a temporary folder, after removing those of studios that were killed."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        folder = Path(name)
-        if os.name == "nt":  # files that are open cannot be renamed or removed there, so nothing is cleared up
-            yield folder
-            return
-        with open(folder / "new", "w", encoding="utf-8") as sign:
-            _hold(sign)
-            os.rename(sign.name, folder / _SIGN)  # so that nobody sees a sign that is not held yet
-            _remove_those_left_behind()
-            yield folder
+    folder = Path(tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(8)}"
+    with _locked(folder):  # before it exists, lest another studio remove it as abandoned
+        _remove_abandoned()
+        folder.mkdir(mode=0o700)
+        yield folder
 
 
-def _remove_those_left_behind() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        # What a living studio holds, or is somebody else's, cannot be had.
-        with contextlib.suppress(OSError), open(folder / _SIGN, "r+", encoding="utf-8") as sign:
-            _hold(sign)
-            shutil.rmtree(folder)
+def _remove_abandoned() -> None:
+    for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*.lock"):
+        # OSError: a running studio holds the lock, or it is another user's.
+        with contextlib.suppress(OSError), _locked(lock.with_suffix(""), timeout=0):
+            pass
 
 
-def _hold(sign: IO[str]) -> None:
-    """Take the file for this process alone; OSError where another has it."""
-    import fcntl
-
-    fcntl.flock(sign, fcntl.LOCK_EX | fcntl.LOCK_NB)
+@contextlib.contextmanager
+def _locked(folder: Path, timeout: float = -1) -> Iterator[None]:
+    """Hold the lock of a folder, which the system releases however this process ends; then remove both."""
+    lock = folder.with_suffix(".lock")
+    with FileLock(lock, timeout=timeout, fallback_to_soft=False):
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():  # else the next studio tries again
+                with contextlib.suppress(OSError):  # Windows removes it when it is released, and not before
+                    lock.unlink()

@@ -36,6 +36,8 @@ class Seen:
         Steps; a total of 0: not known.
     runs : list of lists of float
         The objective after every iteration, of every start.
+    at : (int, int)
+        Start and iteration of the last snapshot.
     atoms : array of shape (n_components, n_features), or None
     lines : list of str
         What else the command said.
@@ -47,6 +49,7 @@ class Seen:
     done: int = 0
     total: int = 0
     runs: list[list[float]] = field(default_factory=list)
+    at: tuple[int, int] = (0, 0)
     atoms: NDArray[np.floating] | None = None
     lines: list[str] = field(default_factory=list)
 
@@ -61,8 +64,10 @@ class Seen:
             self._take_snapshot(event["snapshot"])
 
     def _take_snapshot(self, snapshot: dict[str, Any]) -> None:
-        if snapshot["iteration"] == 1 or not self.runs:
+        at = (snapshot["start"], snapshot["iteration"])
+        if at[0] != self.at[0] or at[1] <= self.at[1]:  # another start, or another fit of the same command
             self.runs.append([])
+        self.at = at
         self.runs[-1].append(snapshot["objective"])
         self.atoms = snapshot.get("atoms", self.atoms)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from roadict.drawing import charts
 from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
 
@@ -58,7 +59,7 @@ def serve(host: str, port: int | None, *, open_browser: bool, told: Callable[[st
                 mcp_server=False,
                 footer_links=[],
                 theme=theme(),
-                css_paths=[CSS_FILE],
+                css_paths=[charts.CSS_FILE, CSS_FILE],
             )
             told(f"studio at {address} (Ctrl-C stops it)")
             if host not in ("127.0.0.1", "localhost", "::1"):

@@ -134,7 +134,7 @@ def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha
 
 
 def absolute_penalty(codes: Array, alpha: float) -> float:
-    """Alpha times Σ|codes|, what ``sequential`` adds to half the squared error."""
+    """Alpha times Σ|codes|, what ``sequential`` and the Lasso add to half the squared error."""
     return alpha * float(np.abs(codes).sum())
 
 

@@ -1,8 +1,8 @@
 """The fast engine: one pass over the samples per iteration, compiled by Numba.
 
 It computes what ``reference.ReferenceEngine`` computes, from two state arrays of n_samples × n_features ×
-n_components numbers (three for the inexact form) instead of the literal seven. The layout, the passes and the
-rank-one step are in ``passes`` and ``lanes``.
+n_components numbers (three for the inexact form) instead of the literal seven. The layout and the passes are in
+``passes``, the rank-one step is in ``blocks``.
 """
 
 import itertools
@@ -12,9 +12,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.engines.cpu import lanes, passes
+from roadict.engines.blocks import steps_of
+from roadict.engines.columns import MISFIT, N_SUMS
+from roadict.engines.cpu.blocks import RANK_ONE, SPARSE
+from roadict.engines.cpu.passes import BLOCK
 from roadict.engines.cpu.vectors import width_of
-from roadict.engines.measuring import MISFIT, N_SUMS, measures_of
+from roadict.engines.measuring import measures_of
 from roadict.formulation import Problem
 from roadict.kernels import Workers
 from roadict.ranks.collectives import norm
@@ -25,10 +28,6 @@ from roadict.runs.state import RunState
 Array = NDArray[np.floating]
 
 MAX_CHUNKS = 16
-SMALLEST_TASK = 30_000
-"""Gram entries whose eigenvectors are worth waking a thread."""
-STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
-"""Length of the last power step, by size of a number."""
 
 
 def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
@@ -43,9 +42,9 @@ def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
     """
     if n_samples == 0:
         return []
-    blocks = -(-n_samples // passes.BLOCK)
+    blocks = -(-n_samples // BLOCK)
     n_chunks = min(blocks, max(1, min(MAX_CHUNKS, n_samples // (4 * n_features))))
-    edges = [min(-(-blocks * i // n_chunks) * passes.BLOCK, n_samples) for i in range(n_chunks + 1)]
+    edges = [min(-(-blocks * i // n_chunks) * BLOCK, n_samples) for i in range(n_chunks + 1)]
     return list(itertools.pairwise(edges))
 
 
@@ -57,6 +56,7 @@ class FusedEngine:
     ) -> None:
         dtype = problem.data.dtype
         n_samples, n_features = problem.data.shape
+        self._passes, rank_one = steps_of(problem.formulation, SPARSE, RANK_ONE, "numba")
         self.problem = problem
         self.rhos = problem.rhos
         self._comm = comm
@@ -72,13 +72,10 @@ class FusedEngine:
         self._thresholds = np.full(n_bundles * self.width, np.inf, dtype)
         self._thresholds[: self.n_atoms] = 1 / problem.rhos[0]
         self._chunks = chunk_bounds(n_samples, n_features)
-        size = lanes.padded(n_features)
-        self._grams = np.zeros((len(self._chunks), n_bundles, size, size, self.width), dtype)
+        self._rank_one = rank_one(self._atoms, self.n_atoms, len(self._chunks))
         self._sums = np.zeros((len(self._chunks), N_SUMS))
-        # Lower halves of the Gram matrices, summed over all chunks and ranks, and the sums: one array, one exchange.
-        self._totals = np.zeros(n_bundles * size * (size + 1) // 2 * self.width + N_SUMS)
-        n_groups = max(1, min(n_bundles, n_bundles * size * size * self.width // SMALLEST_TASK))
-        self._bundle_groups = np.array_split(np.arange(n_bundles), n_groups)
+        # What the next rank-one step needs of all chunks and ranks, and the sums: one array, one exchange.
+        self._totals = np.zeros(self._rank_one.n_numbers + N_SUMS)
         self._started = False
 
         # D = (A + B - Q)/2 and Q; of the inexact form C, W1 and W2
@@ -112,13 +109,13 @@ class FusedEngine:
         )
 
     def step(self, following: float | None = None) -> Measures:
-        """Carry out one iteration: rank-one directions from the Gram matrices, then a pass over the samples.
+        """Carry out one iteration: the atoms of the rank-one blocks, then a pass over the samples.
 
         ``following`` is the next iteration's ρ, if it differs; the pass leaves the multipliers scaled for it.
         """
         factor = 1.0 if following is None else self.rhos[0] / following
         if self._started:
-            self._workers.run(self._update_atoms, len(self._bundle_groups))
+            self._rank_one.update(self._workers, self._totals[:-N_SUMS])
         self._started = True
         share = self._misfit_share()
         task = self._exact_pass if self.problem.formulation.exact_consensus else self._inexact_pass
@@ -143,57 +140,27 @@ class FusedEngine:
     def _misfit_share(self) -> float:
         return self.problem.formulation.misfit_share(self._misfit_norm, self.rhos[2])
 
-    def _update_atoms(self, group: int) -> None:
-        for bundle in self._bundle_groups[group]:
-            self._update_bundle(int(bundle))
-
-    def _update_bundle(self, bundle: int) -> None:
-        """Rank-one step of one bundle (eq. X2-solution): B̂ᵀB̂'s top eigenvector is the nearest matrix's atom."""
-        n_real = min(self.width, self.n_atoms - bundle * self.width)
-        total = np.empty(self._grams.shape[2:], np.float64)
-        passes.unpack_gram(self._halves()[bundle], total)
-        total[:, :, n_real:] = 0  # padding: its D is zero, but F was added to it
-        atoms = self._atoms[bundle].astype(np.float64)
-        lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
-        self._atoms[bundle] = atoms
-
-    def _halves(self) -> Array:
-        """Lower halves of the summed Gram matrices, a view of shape (n_bundles, ., width)."""
-        return self._totals[:-N_SUMS].reshape(self._grams.shape[1], -1, self.width)
-
     def _summed(self) -> Array:
-        """Sum Gram matrices and norms over chunks, then over ranks; returns the norms."""
-        halves = self._halves()
-
-        def sum_group(group: int) -> None:
-            for bundle in self._bundle_groups[group]:
-                passes.sum_grams(self._grams, bundle, halves[bundle])
-
-        self._workers.run(sum_group, len(self._bundle_groups))
+        """Sum what the rank-one step needs and the norms over chunks, then over ranks; returns the norms."""
+        self._rank_one.sum_chunks(self._workers, self._totals[:-N_SUMS])
         self._totals[-N_SUMS:] = self._sums.sum(axis=0)
         self._totals = self._comm.sum(self._totals)
         return self._totals[-N_SUMS:]
 
-    def _panel(self) -> Array:
-        _, n_bundles, size, _, width = self._grams.shape
-        return np.zeros((n_bundles, passes.BLOCK, size, width), self._grams.dtype)
-
     def _exact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
-        self._grams[chunk] = 0
-        passes.exact_chunk(
+        self._passes.exact(
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
-            self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms, self._panel(),
-            self._grams[chunk], self._sums[chunk],
+            self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms,
+            *self._rank_one.room(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
-        self._grams[chunk] = 0
-        passes.inexact_chunk(
+        self._passes.inexact(
             self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
-            self._thresholds, self._coefficients, self._panel(), self._grams[chunk], self._sums[chunk],
+            self._thresholds, self._coefficients, *self._rank_one.room(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _measure(self, share: float, sums: Array) -> Measures:

@@ -11,9 +11,9 @@ scalar or vectorised by where the arrays happen to lie, and a sum would then not
 
 import numpy as np
 
+from roadict.engines.columns import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles
 from roadict.engines.cpu.vectors import load, splat, store, total
-from roadict.engines.measuring import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.kernels import kernel
 
 BLOCK = 16

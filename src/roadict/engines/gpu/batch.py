@@ -1,210 +1,152 @@
-"""Runs of one shape that go through their iterations together on a GPU, each as if it were alone.
+"""Runs of one shape that share a GPU: iterations that several have submitted are carried out at once."""
 
-A run's code knows nothing of the others. It is a coroutine of ``greenlet``, which can be left from inside any call: its
-engine's ``step`` lets the others go on until they have come to theirs, and returns once an iteration of the whole batch
-has been carried out. Threads could meet likewise, but wait for Python's lock far longer than they work.
-"""
-
-import contextvars
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from greenlet import getcurrent, greenlet
 from numpy.typing import NDArray
 
 from roadict.engines.gpu.cuda import BURST, make_batch, measured, memory_told
-from roadict.engines.protocol import PARTY
 from roadict.formulation import Problem, Triple
 from roadict.runs.measures import Measures
 from roadict.runs.state import RunState
 
 Array = NDArray[np.floating]
-Result = TypeVar("Result")
 
 
 @dataclass
 class Request:
-    """A run that waits for iterations."""
+    """Iterations that a run has submitted, and the reports of those carried out."""
 
-    run: greenlet
     count: int
     reports: list[Array] = field(default_factory=list)
 
+    @property
+    def remaining(self) -> int:
+        """Iterations still to be carried out."""
+        return self.count - len(self.reports)
 
-class Party:
-    """A batch with places that runs take and leave; whoever makes it leads it.
 
-    Attributes
-    ----------
-    batch : ExactBatch, InexactBatch or None
-        Made for the first run that joins.
+class Pool:
+    """A batch of problems with slots that runs join and leave.
+
+    Nothing is carried out before a run collects what it has submitted; then all that others have submitted goes along.
     """
 
     def __init__(self, capacity: int) -> None:
-        self._leader = getcurrent()
-        self._places = list(range(capacity))
+        self._free = list(range(capacity))
         self._capacity = capacity
-        self.batch: Any = None
         self._first: tuple[Problem, int] | None = None
         self._rhos = np.ones(capacity)
         self._requests: dict[int, Request] = {}
-        self._absent: dict[Future[Any], greenlet] = {}
-
-    def lead(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Carry out tasks to their end, their runs' iterations together.
-
-        A task has the word until it waits for iterations or for another process; then the next one has it.
-        """
-        for task in tasks:
-            run = greenlet(task)
-            run.gr_context = contextvars.copy_context()
-            run.switch()
-        while self._requests or self._absent:
-            if self._requests:
-                self._advance()
-                done = [future for future in self._absent if future.done()]
-            else:
-                done = list(wait(self._absent, return_when=FIRST_COMPLETED).done)
-            for future in done:
-                self._absent.pop(future).switch()
-
-    def _advance(self) -> None:
-        """Carry out as many iterations as all runs that wait for any have asked for."""
-        active = np.zeros(self._capacity, bool)
-        active[list(self._requests)] = True
-        self.batch.direct(self._rhos, active)
-        count = min(request.count - len(request.reports) for request in self._requests.values())
-        with self._memory_told():
-            reports = self.batch.advance(count)
-        for place, request in list(self._requests.items()):
-            request.reports.extend(reports[:, place])
-            if len(request.reports) == request.count:
-                del self._requests[place]
-                request.run.switch()
+        self.batch: Any = None
+        """ExactBatch or InexactBatch, made for the first run that joins."""
 
     def takes(self, problem: Problem, n_atoms: int) -> bool:
-        """Whether there is a place for such a run: the first to join decides of which kind all are."""
+        """Whether there is a slot for such a run: the first to join decides of which kind all are."""
         alike = self._first is None or _kind(*self._first) == _kind(problem, n_atoms)
-        return alike and bool(self._places)
+        return alike and bool(self._free)
 
-    def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Member":
-        """Start a run in a free place."""
+    def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Slot":
+        """Start a run in a free slot."""
         if self._first is None:
             self.batch = make_batch(problem, len(dictionary), self._capacity)
             self._first = problem, len(dictionary)
-        place = self._places[-1]
-        with self._memory_told():
-            self.batch.load(place, problem, dictionary, codes)
-        self._places.pop()
-        self._rhos[place] = problem.rhos[0]
-        return Member(self, place, problem)
+        index = self._free[-1]
+        with memory_told(*self._first, self._capacity):
+            self.batch.load(index, problem, dictionary, codes)
+        self._free.pop()
+        self._rhos[index] = problem.rhos[0]
+        return Slot(self, index, problem)
 
-    def _memory_told(self) -> AbstractContextManager[None]:
-        assert self._first is not None, "nobody has joined"
-        return memory_told(*self._first, self._capacity)
+    def leave(self, index: int) -> None:
+        """Free a slot."""
+        self._requests.pop(index, None)
+        if index not in self._free:
+            self._free.append(index)
 
-    def leave(self, place: int) -> None:
-        """Give a place back."""
-        if place not in self._places:
-            self._places.append(place)
-
-    def steps(self, place: int, count: int, following: float | None) -> list[Array]:
-        """Take part in iterations; returns the reports of the place."""
+    def submit(self, index: int, count: int, following: float | None) -> None:
+        """Note iterations that a run wants."""
         if following is not None:
-            self._rhos[place] = following
-        request = self._requests[place] = Request(getcurrent(), count)
-        self._leader.switch()
-        return request.reports
+            self._rhos[index] = following
+        self._requests[index] = Request(count)
 
-    def result_of(self, future: "Future[Result]") -> Result:
-        """Wait for another process, while the others go on."""
-        self._absent[future] = getcurrent()
-        self._leader.switch()
-        return future.result()
+    def collect(self, index: int, count: int, following: float | None) -> list[Array]:
+        """Return the reports of what a run has submitted, carried out together with what the others have."""
+        if index not in self._requests:
+            self.submit(index, count, following)
+        while self._requests[index].remaining:
+            self._advance()
+        return self._requests.pop(index).reports
+
+    def _advance(self) -> None:
+        """Carry out as many iterations as all runs that want any have submitted."""
+        assert self._first is not None, "no run has joined"
+        pending = {index: request for index, request in self._requests.items() if request.remaining}
+        active = np.zeros(self._capacity, bool)
+        active[list(pending)] = True
+        self.batch.direct(self._rhos, active)
+        with memory_told(*self._first, self._capacity):
+            reports = self.batch.advance(min(request.remaining for request in pending.values()))
+        for index, request in pending.items():
+            request.reports.extend(reports[:, index])
 
 
 def _kind(problem: Problem, n_atoms: int) -> tuple[Any, ...]:
     """What runs of one batch have in common."""
-    form, data = problem.formulation, problem.data
-    return data.shape, data.dtype, n_atoms, problem.observed is None, form.exact_consensus, form.radius is None
+    data = problem.data
+    return data.shape, data.dtype, n_atoms, problem.observed is None, problem.formulation.kind
 
 
-class Member:
-    """One run of a party; an ``Engine``."""
+class Slot:
+    """One run of a pool; an ``Engine``."""
 
     burst = BURST
 
-    def __init__(self, party: Party, place: int, problem: Problem) -> None:
+    def __init__(self, pool: Pool, index: int, problem: Problem) -> None:
         self.problem = problem
         self.rhos: Triple = problem.rhos
-        self._party, self._place = party, place
+        self._pool, self._index = pool, index
         self._data_norm = float(np.linalg.norm(problem.data))
 
+    def submit(self, count: int, following: float | None) -> None:
+        """Announce what the next call of ``step`` or ``steps`` will ask for."""
+        self._pool.submit(self._index, count, following)
+
     def step(self, following: float | None = None) -> Measures:
-        """Carry out one iteration, with the others; see ``Engine``."""
-        (report,) = self._party.steps(self._place, 1, following)
+        """Return the measures of the iteration submitted; see ``Engine``."""
+        (report,) = self._pool.collect(self._index, 1, following)
         if following is not None:
             self.rhos = (following, following, following)
         return measured(report, self.problem, self._data_norm)
 
     def steps(self, count: int) -> list[Measures]:
-        """Carry out ``count`` iterations, with the others."""
-        reports = self._party.steps(self._place, count, None)
+        """Return the measures of the ``count`` iterations submitted."""
+        reports = self._pool.collect(self._index, count, None)
         return [measured(report, self.problem, self._data_norm) for report in reports]
 
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""
-        atoms: Array = self._party.batch.dictionary(self._place)
+        atoms: Array = self._pool.batch.dictionary(self._index)
         return atoms
 
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
-        codes: Array = self._party.batch.codes(self._place)
+        codes: Array = self._pool.batch.codes(self._index)
         return codes
 
     def state(self) -> RunState:
-        """Refuse: runs of a party are not kept on disk."""
-        raise NotImplementedError("a run in a batch has no checkpoint")
+        """Copies of the arrays of the run."""
+        state: RunState = self._pool.batch.state(self._index)
+        state.shared["rhos"] = np.array(self.rhos)
+        return state
 
     def restore(self, state: RunState, start: int = 0) -> None:
-        """Refuse, as ``state`` does."""
-        raise NotImplementedError("a run in a batch has no checkpoint")
+        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        first, second, third = (float(rho) for rho in state.shared["rhos"])
+        self.rhos = (first, second, third)
+        self._pool.batch.restore(self._index, state, start)
 
     def close(self) -> None:
-        """Leave the party; call it when the results have been read."""
-        self._party.leave(self._place)
-
-
-def all_together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Call each task; runs on the GPU that they make share a batch, if they are of the first one's shape and form.
-
-    Parameters
-    ----------
-    tasks : sequence of callables
-        Called without arguments; each makes a fit with ``engine="cuda"``, without a checkpoint.
-
-    Returns
-    -------
-    list
-        The tasks' results, in their order; the first failure is raised, once all have ended.
-    """
-    party = Party(len(tasks))
-    results: dict[int, Result] = {}
-    failures: list[Exception] = []
-
-    def call(index: int) -> None:
-        PARTY.set(party)
-        try:
-            results[index] = tasks[index]()
-        except Exception as failure:
-            failures.append(failure)
-
-    party.lead([partial(call, index) for index in range(len(tasks))])
-    if failures:
-        raise failures[0]
-    return [results[index] for index in range(len(tasks))]
+        """Free the slot; call it when the results have been read."""
+        self._pool.leave(self._index)

@@ -1,4 +1,4 @@
-"""The engine for GPUs: one run alone; ``together`` has many of one shape. Imports torch only where there is work."""
+"""The engine for GPUs: one run alone; ``batch`` has many of one shape. Imports torch only where there is work."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.engines import columns
 from roadict.engines.gpu.layout import MOST_FEATURES, state_bytes
 from roadict.engines.measuring import measures_of
 from roadict.formulation import Problem, Triple
@@ -33,7 +34,6 @@ class GpuError(RuntimeError):
 def gpu_device() -> Any:
     """Return the device to use; raises GpuError with the remedy where there is none."""
     try:
-        import greenlet  # noqa: F401
         import torch
         import triton  # noqa: F401
     except ImportError as failure:
@@ -152,9 +152,12 @@ class CudaEngine:
 
 
 def measured(report: Array, problem: Problem, data_norm: float) -> Measures:
-    """Measures from a row of a batch's reports (columns of ``triton_passes``)."""
-    # OLD_SHARE, OLD_NORM and NEW_SHARE there, which cannot be imported without Triton.
-    old_share, old_norm, new_share = (float(number) for number in report[8:11])
+    """Measures from a row of a batch's reports."""
     return measures_of(
-        report, problem.formulation, share=old_share, kept=new_share, norm_before=old_norm, data_norm=data_norm
+        report,
+        problem.formulation,
+        share=float(report[columns.OLD_SHARE]),
+        kept=float(report[columns.NEW_SHARE]),
+        norm_before=float(report[columns.OLD_NORM]),
+        data_norm=data_norm,
     )

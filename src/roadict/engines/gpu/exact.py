@@ -1,4 +1,4 @@
-"""A batch of problems of one shape on a GPU: every form with S1 = S2 = 0, by the kernels of ``triton_passes``."""
+"""A batch of problems of one shape on a GPU: every form with S1 = S2 = 0, by the kernels of ``passes``."""
 
 from typing import Any
 
@@ -6,18 +6,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from roadict.engines import columns
+from roadict.engines.blocks import steps_of
 from roadict.engines.gpu import passes
-from roadict.engines.gpu.eigen import top_eigenvectors
-from roadict.engines.gpu.layout import GRAM_TILE, SAMPLE_BLOCK, Layout
-from roadict.engines.gpu.wide import wide_eigenvectors, wide_grams
+from roadict.engines.gpu.blocks import RANK_ONE, SPARSE
+from roadict.engines.gpu.layout import SAMPLE_BLOCK, Layout
 from roadict.formulation import Problem
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.state import RunState
 
 Array = NDArray[np.floating]
 
-STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
-"""Length of the last power step, by size of a number."""
 RANK_BLOCK = 256
 """Numbers per program of ``sum_for_ranks``."""
 N_SLOTS = 16
@@ -30,6 +29,7 @@ class ExactBatch:
     def __init__(
         self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
     ) -> None:
+        self._shrinkage, rank_one_step = steps_of(pattern.formulation, SPARSE, RANK_ONE, "cuda")
         self.n_samples, self.n_features = pattern.data.shape
         self.n_atoms, self.n_problems = n_atoms, n_problems
         self.layout = layout = Layout.of(self.n_samples, self.n_features, n_atoms, pattern.data.itemsize)
@@ -51,14 +51,16 @@ class ExactBatch:
         self._mean, self._misfit, self._rebuilt = zeros(*samples), zeros(*samples), zeros(*samples)
         self._observed = zeros(*(samples if self._masked else (1, 1)), dtype=torch.int8)
         self._means = zeros(layout.n_groups, *samples)
-        self._grams = zeros(layout.n_chunks, n_atoms, layout.stride, layout.stride)
-        sums = (passes.N_SUMS.value,)
+        sums = (columns.SUMS_WIDTH,)
         self._block_sums = zeros(layout.n_groups * layout.n_tiles, *sums, dtype=torch.float64)
         self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
-        self._control = zeros(passes.N_CONTROL.value, dtype=torch.float64)
-        shared = 0 if comm is SERIAL else n_atoms * layout.stride**2 + passes.N_SUMS.value
+        self._control = zeros(columns.N_CONTROL, dtype=torch.float64)
+        self._directed = torch.tensor([columns.NEXT_RHO, columns.ACTIVE], device=device)
+        self._rank_one_step = rank_one_step(layout, self._atoms, self._atoms_before, self._control)
+        self._products = zeros(layout.n_chunks, n_atoms, *self._rank_one_step.shape)
+        shared = 0 if comm is SERIAL else self._products[0, 0].numel() + columns.SUMS_WIDTH
         self._totals = zeros(shared, dtype=torch.float64)
-        self._report = torch.zeros((N_SLOTS, n_problems, passes.N_REPORT.value), dtype=torch.float64, device=device)
+        self._report = torch.zeros((N_SLOTS, n_problems, columns.N_REPORT), dtype=torch.float64, device=device)
 
     def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
         """Start a run of a problem, in one place of the batch."""
@@ -85,26 +87,25 @@ class ExactBatch:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _prepare(self) -> None:
-        """Make the Gram matrices of the state as it is; once per rank, in however many parts the state came."""
-        self._add_grams()
+        """Sum what the rank-one step needs of the state as it is; once per rank, whatever the parts it came in."""
+        self._rank_one_step.sum_tiles(self._mixed, self._shift, self._products)
         self._exchange()
         self._stale = False
 
     def set_rho(self, place: int, rho: float) -> None:
         """Set a problem's ρ for the iterations after the next one."""
-        self._control[place, passes.NEXT_RHO.value] = rho
+        self._control[place, columns.NEXT_RHO] = rho
 
     def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
         """Set every problem's ρ for the iterations after the next one, and whether it takes part."""
-        # Both columns, the second and the last, by one copy to the device: a batch of small runs waits for every one.
-        columns = slice(passes.NEXT_RHO.value, None, passes.ACTIVE.value - passes.NEXT_RHO.value)
-        self._control[:, columns] = self._sent(np.stack([rhos, active.astype(np.float64)], axis=1))
+        # Both columns by one copy to the device: a batch of small runs waits for every one.
+        self._control.index_copy_(1, self._directed, self._sent(np.stack([rhos, active.astype(np.float64)], axis=1)))
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` ≤ N_SLOTS iterations; returns their reports, shape (count, problem, column)."""
         if self._stale:
             self._prepare()
-        self._control[:, passes.COUNT.value] = 0
+        self._control[:, columns.COUNT] = 0
         for _ in range(count):
             if self._graph is not None:
                 self._graph.replay()
@@ -124,12 +125,12 @@ class ExactBatch:
     def _launch(self) -> None:
         """One iteration."""
         layout, n_atoms, n_problems = self.layout, self.n_atoms, self.n_problems
-        self._update_atoms()
+        self._rank_one_step.update(self._products if self._comm is SERIAL else self._rank_products)
         passes.update_blocks[(layout.n_tiles, layout.n_groups, n_problems)](
             self._sparse, self._mixed, self._rank_one, self._scales, self._codes, self._shift, self._atoms_before,
             self._atoms, self._control, self._means, self._block_sums, n_atoms, layout.rows,
             STRIDE=layout.stride, WIDTH=layout.width, PARTS=layout.n_parts, TILE=layout.tile, GROUP=layout.group,
-            num_warps=layout.warps,
+            SHRINK=self._shrinkage.of_tile, PROJECT=self._rank_one_step.of_tile, num_warps=layout.warps,
         )  # fmt: skip
         torch.matmul(self._codes.swapaxes(1, 2), self._atoms, out=self._rebuilt)
         passes.update_samples[(self._sample_sums.shape[1], n_problems)](
@@ -137,7 +138,7 @@ class ExactBatch:
             self._rebuilt, self._control, self._sample_sums, n_atoms, layout.rows * layout.stride, layout.n_groups,
             BLOCK=SAMPLE_BLOCK, MASKED=self._masked,
         )  # fmt: skip
-        self._add_grams()
+        self._rank_one_step.sum_tiles(self._mixed, self._shift, self._products)
         self._exchange()
         alone = self._comm is SERIAL
         block_sums, n_sample_sums = (self._block_sums, self._sample_sums.shape[1]) if alone else (self._rank_sums, 0)
@@ -147,40 +148,17 @@ class ExactBatch:
         )  # fmt: skip
 
     def _exchange(self) -> None:
-        """Sum Gram matrices and sums over the ranks, if there are any: one array, one exchange."""
+        """Sum what the rank-one step needs and the sums over the ranks, if there are any: one array, one exchange."""
         if self._comm is SERIAL:
             return
-        n_numbers = self._grams[0, 0].numel()
+        n_numbers = self._products[0, 0].numel()
         passes.sum_for_ranks[(-(-n_numbers // RANK_BLOCK), self.n_problems)](
-            self._grams, self._block_sums, self._block_sums.shape[1], self._sample_sums, self._sample_sums.shape[1],
+            self._products, self._block_sums, self._block_sums.shape[1], self._sample_sums, self._sample_sums.shape[1],
             self._totals, n_numbers, self.layout.n_chunks, BLOCK=RANK_BLOCK,
         )  # fmt: skip
         total = self._comm.sum(self._totals)
-        self._rank_grams = total[:, :n_numbers].view(self.n_problems, 1, *self._grams.shape[2:])
+        self._rank_products = total[:, :n_numbers].view(self.n_problems, 1, *self._products.shape[2:])
         self._rank_sums = total[:, None, n_numbers:]
-
-    def _update_atoms(self) -> None:
-        grams = self._grams if self._comm is SERIAL else self._rank_grams
-        if self.layout.wide:
-            active = self._control[:, passes.ACTIVE.value, None, None] != 0
-            new = wide_eigenvectors(grams[:, 0], self._atoms)
-            self._atoms_before.copy_(torch.where(active, self._atoms, self._atoms_before))
-            self._atoms.copy_(torch.where(active, new, self._atoms))
-            return
-        top_eigenvectors[(self.n_atoms, self.n_problems)](
-            grams, self._atoms_before, self._atoms, self._control, self.n_atoms, grams.shape[1],
-            STEP_TOLERANCE[self.dtype.itemsize],
-            STRIDE=self.layout.stride, PADDED=self.layout.padded, num_warps=self.layout.eigen_warps,
-        )  # fmt: skip
-
-    def _add_grams(self) -> None:
-        layout = self.layout
-        if layout.wide:
-            return wide_grams(self._mixed, self._shift, self._grams)
-        passes.add_grams[(-(-self.n_atoms // 2), layout.n_chunks, self.n_problems)](
-            self._mixed, self._shift, self._control, self._grams, self.n_atoms, layout.rows, layout.chunk,
-            STRIDE=layout.stride, MAIN=layout.main, REST=layout.rest, TILE=GRAM_TILE, num_warps=layout.gram_warps,
-        )  # fmt: skip
 
     def dictionary(self, place: int) -> Array:
         """Atoms of a problem, shape (atom, feature)."""
@@ -202,7 +180,7 @@ class ExactBatch:
         return {name: view[: self.n_samples] for name, view in views.items()}
 
     def state(self, place: int) -> RunState:
-        """Copies of the arrays that an iteration reads; the Gram matrices follow from them."""
+        """Copies of the arrays that an iteration reads; what the rank-one step needs follows from them."""
         shared = {"atoms": self._atoms, "atoms_before": self._atoms_before, "control": self._control}
         return RunState(
             {name: view.contiguous().cpu().numpy() for name, view in self._local(place).items()},
@@ -221,10 +199,10 @@ class ExactBatch:
 
 
 def _control(problem: Problem) -> Array:
-    row = np.zeros(passes.N_CONTROL.value)
+    row = np.zeros(columns.N_CONTROL)
     form, rho = problem.formulation, problem.rhos[0]
-    row[passes.RHO.value] = row[passes.NEXT_RHO.value] = rho
-    row[passes.LIMIT.value] = form.betas[2] if form.radius is None else form.radius
-    row[passes.SHARE.value] = form.misfit_share(0.0, rho)
-    row[passes.STRETCH.value] = row[passes.ACTIVE.value] = 1.0
+    row[columns.RHO] = row[columns.NEXT_RHO] = rho
+    row[columns.LIMIT] = form.betas[2] if form.radius is None else form.radius
+    row[columns.SHARE] = form.misfit_share(0.0, rho)
+    row[columns.STRETCH] = row[columns.ACTIVE] = 1.0
     return row

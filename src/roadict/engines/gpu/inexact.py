@@ -6,11 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from roadict.engines.gpu import passes
-from roadict.engines.gpu.eigen import top_eigenvectors
-from roadict.engines.gpu.exact import STEP_TOLERANCE
-from roadict.engines.gpu.layout import SMALLEST_PRODUCT, WIDEST, power_of_two
-from roadict.engines.gpu.wide import wide_eigenvectors
+from roadict.engines import columns
+from roadict.engines.blocks import steps_of
+from roadict.engines.gpu.blocks import RANK_ONE, SPARSE
+from roadict.engines.gpu.layout import Layout
 from roadict.formulation import Problem
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.state import RunState
@@ -26,6 +25,7 @@ class InexactBatch:
     def __init__(
         self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
     ) -> None:
+        self._shrinkage, rank_one_step = steps_of(pattern.formulation, SPARSE, RANK_ONE, "cuda")
         n_samples, n_features = pattern.data.shape
         self.n_problems, self.n_atoms, self.device, self._comm = n_problems, n_atoms, device, comm
         self.dtype = torch.from_numpy(pattern.data[:0]).dtype
@@ -38,7 +38,9 @@ class InexactBatch:
         )
         self._atoms = torch.zeros((n_problems, n_atoms, n_features), dtype=self.dtype, device=device)
         self._codes = torch.zeros((n_problems, n_samples, n_atoms), dtype=self.dtype, device=device)
-        self._active = torch.zeros((n_problems, passes.N_CONTROL.value), dtype=torch.float64, device=device)
+        self._active = torch.zeros((n_problems, columns.N_CONTROL), dtype=torch.float64, device=device)
+        layout = Layout.of(n_samples, n_features, n_atoms, pattern.data.itemsize)
+        self._rank_one_step = rank_one_step(layout, self._atoms, torch.zeros_like(self._atoms), self._active)
 
     def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
         """Start a run of a problem, in one place of the batch."""
@@ -47,9 +49,9 @@ class InexactBatch:
         self._data[place], self._atoms[place] = self._sent(problem.data), self._sent(dictionary)
         self._codes[place] = self._sent(codes)
         torch.mul(self._codes[place].T[:, :, None], self._atoms[place, :, None, :], out=self._consensus[place])
-        self._active[place, passes.ACTIVE.value] = 1.0
+        self._active[place, columns.ACTIVE] = 1.0
         self._constants[:, place] = self._sent(_constants(problem, self.n_atoms)).view(-1, 1, 1, 1)
-        self._add_grams()
+        self._sum_blocks()
 
     def _sent(self, array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
@@ -60,12 +62,12 @@ class InexactBatch:
 
     def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
         """Set which problems take part."""
-        self._active[:, passes.ACTIVE.value] = self._sent(active.astype(np.float64))
+        self._active[:, columns.ACTIVE] = self._sent(active.astype(np.float64))
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` iterations; returns their reports, shape (count, problem, column)."""
         if self._stale:
-            self._add_grams()
+            self._sum_blocks()
         reports: Array = torch.stack([self._step() for _ in range(count)]).cpu().numpy()
         return reports
 
@@ -74,17 +76,15 @@ class InexactBatch:
         r1, r2, r3, w1, w2, common, threshold = self._constants.unbind()
         keep1, keep2 = (1 - r1).flatten(), (1 - r2).flatten()
         r3, common = r3[:, 0], common[:, 0]
-        taking_part = self._active[:, passes.ACTIVE.value] != 0
-        self._update_atoms()
+        taking_part = self._active[:, columns.ACTIVE] != 0
+        self._rank_one_step.update(self._products)
         u = self._atoms[:, :, None, :]
         lag1, lag2 = (2 * r1 - 1) * self._first, (2 * r2 - 1) * self._second
         a_hat = self._consensus + lag1
-        norm = torch.linalg.vector_norm(a_hat, dim=-1, keepdim=True)
-        lives = norm > threshold
-        scale = torch.where(lives, (norm - threshold) / torch.where(lives, norm, 1), 0)
+        scale, lengths = self._shrinkage.of_blocks(a_hat, threshold)
         codes = ((a_hat @ self._atoms[..., None]) * scale)[..., 0].swapaxes(1, 2)
         a = a_hat.mul_(scale)
-        b = u * ((self._consensus + lag2) @ self._atoms[..., None])
+        b = u * self._rank_one_step.of_blocks(self._consensus + lag2)
         new = (a - lag1).mul_(w1).add_((b - lag2).mul_(w2))
         del lag1, lag2
         mean = new.sum(dim=1)
@@ -93,50 +93,38 @@ class InexactBatch:
         new += rise[:, None]
         first = a.sub_(new).addcmul_(self._first, 1 - r1)
         second = b.sub_(new).addcmul_(self._second, 1 - r2)
-        squares = (
-            (scale * norm).sum(dim=(1, 2, 3), dtype=torch.float64),
-            keep1**2 * _squared(first - self._first) + keep2**2 * _squared(second - self._second),
-            _squared(new - self._consensus),
-            _squared(new),
-            _squared(self._data - codes @ self._atoms),
-            _squared(misfit),
-            _squared(misfit - self._misfit),
-        )
-        before = _squared(self._misfit)
+        sums = {
+            columns.OBJECTIVE: lengths.sum(dim=(1, 2, 3), dtype=torch.float64),
+            columns.GAP: keep1**2 * _squared(first - self._first) + keep2**2 * _squared(second - self._second),
+            columns.MOVED: _squared(new - self._consensus),
+            columns.SIZE: _squared(new),
+            columns.ERROR: _squared(self._data - codes @ self._atoms),
+            columns.MISFIT: _squared(misfit),
+            columns.DRIFT: _squared(misfit - self._misfit),
+            columns.OLD_NORM: _squared(self._misfit),
+        }
         for name, tensor in zip(LOCAL, (new, first, second, misfit, codes), strict=True):
             self._take(name, tensor, taking_part)
-        self._add_grams()
-        return self._report(torch.stack([*squares, before], dim=1), r3.flatten())
+        self._sum_blocks()
+        return self._report(sums, r3.flatten())
 
     def _take(self, name: str, new: torch.Tensor, taking_part: torch.Tensor) -> None:
         old = getattr(self, f"_{name}")
         old.copy_(new if self.n_problems == 1 else torch.where(taking_part.view(-1, *[1] * (old.ndim - 1)), new, old))
 
-    def _report(self, sums: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
-        sums = self._comm.sum(sums)
-        report = sums.new_zeros(self.n_problems, passes.N_REPORT.value)
-        report[:, : passes.DRIFT.value + 1] = sums[:, :-1]
-        report[:, passes.OLD_SHARE.value] = report[:, passes.NEW_SHARE.value] = share
-        report[:, passes.OLD_NORM.value] = sums[:, -1].sqrt()
+    def _report(self, sums: dict[int, torch.Tensor], share: torch.Tensor) -> torch.Tensor:
+        rows = torch.stack([sums[column] for column in (*columns.SUMS, columns.OLD_NORM)], dim=1)
+        total = self._comm.sum(rows)
+        report = total.new_zeros(self.n_problems, columns.N_REPORT)
+        report[:, : columns.N_SUMS] = total[:, : columns.N_SUMS]
+        report[:, columns.OLD_NORM] = total[:, columns.N_SUMS].sqrt()
+        report[:, columns.OLD_SHARE] = report[:, columns.NEW_SHARE] = share
         return report
 
-    def _add_grams(self) -> None:
+    def _sum_blocks(self) -> None:
         b_hat = self._consensus + (2 * self._constants[1] - 1) * self._second
-        self._grams = self._comm.sum((b_hat.transpose(2, 3) @ b_hat)[:, None].contiguous())
+        self._products = self._comm.sum(self._rank_one_step.sum_blocks(b_hat))
         self._stale = False
-
-    def _update_atoms(self) -> None:
-        n_features = self._atoms.shape[2]
-        if n_features > WIDEST:
-            active = self._active[:, passes.ACTIVE.value, None, None] != 0
-            self._atoms = torch.where(active, wide_eigenvectors(self._grams[:, 0], self._atoms), self._atoms)
-            return
-        padded = max(SMALLEST_PRODUCT, power_of_two(n_features))
-        top_eigenvectors[(self.n_atoms, self.n_problems)](
-            self._grams, torch.empty_like(self._atoms), self._atoms, self._active, self.n_atoms, 1,
-            STEP_TOLERANCE[self.dtype.itemsize],
-            STRIDE=n_features, PADDED=padded, num_warps=max(1, padded // 16),
-        )  # fmt: skip
 
     def dictionary(self, place: int) -> Array:
         """Atoms of a problem, shape (atom, feature)."""
@@ -153,7 +141,7 @@ class InexactBatch:
         return {name: view.transpose(0, 1) if view.ndim > 2 else view for name, view in views.items()}
 
     def state(self, place: int) -> RunState:
-        """Copies of the arrays that an iteration reads; the Gram matrices follow from them."""
+        """Copies of the arrays that an iteration reads; what the rank-one step needs follows from them."""
         local = {name: view.contiguous().cpu().numpy() for name, view in self._local(place).items()}
         return RunState(local, {"atoms": self.dictionary(place)})
 

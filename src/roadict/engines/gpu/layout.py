@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 WIDEST = 64
-"""Features up to which the kernels of ``triton_passes`` and ``triton_eigen`` are used."""
+"""Features up to which the kernels of ``passes`` and ``eigen`` are used."""
 MOST_FEATURES = 1024
 PROGRAMS = 2048
 """Programs of a kernel that keep a large GPU busy."""

@@ -22,30 +22,30 @@ number per problem, in float64: an iteration needs nothing from the host.
 import triton
 import triton.language as tl
 
-# Columns of ``control``, one row for each problem.
-RHO = tl.constexpr(0)
-NEXT_RHO = tl.constexpr(1)
-LIMIT = tl.constexpr(2)  # the ball's radius, or β3 of a ridge
-SHARE = tl.constexpr(3)  # of the misfit that S3 keeps
-STRETCH = tl.constexpr(4)  # of the misfit, where ρ has changed
-NORM = tl.constexpr(5)  # of the misfit, stretched
-COUNT = tl.constexpr(6)  # iterations since reports were read
-ACTIVE = tl.constexpr(7)  # 0: the kernels leave this problem alone
-N_CONTROL = tl.constexpr(8)
+from roadict.engines import columns
 
-# Columns of a row that an iteration reports.
-OBJECTIVE = tl.constexpr(0)
-GAP = tl.constexpr(1)
-MOVED = tl.constexpr(2)
-SIZE = tl.constexpr(3)
-ERROR = tl.constexpr(4)
-MISFIT = tl.constexpr(5)
-DRIFT = tl.constexpr(6)
-N_SUMS = tl.constexpr(8)
-OLD_SHARE = tl.constexpr(8)
-OLD_NORM = tl.constexpr(9)
-NEW_SHARE = tl.constexpr(10)
-N_REPORT = tl.constexpr(16)
+# Kernels read global numbers as constants only.
+RHO = tl.constexpr(columns.RHO)
+NEXT_RHO = tl.constexpr(columns.NEXT_RHO)
+LIMIT = tl.constexpr(columns.LIMIT)
+SHARE = tl.constexpr(columns.SHARE)
+STRETCH = tl.constexpr(columns.STRETCH)
+NORM = tl.constexpr(columns.NORM)
+COUNT = tl.constexpr(columns.COUNT)
+ACTIVE = tl.constexpr(columns.ACTIVE)
+N_CONTROL = tl.constexpr(columns.N_CONTROL)
+OBJECTIVE = tl.constexpr(columns.OBJECTIVE)
+GAP = tl.constexpr(columns.GAP)
+MOVED = tl.constexpr(columns.MOVED)
+SIZE = tl.constexpr(columns.SIZE)
+ERROR = tl.constexpr(columns.ERROR)
+MISFIT = tl.constexpr(columns.MISFIT)
+DRIFT = tl.constexpr(columns.DRIFT)
+N_SUMS = tl.constexpr(columns.SUMS_WIDTH)
+OLD_SHARE = tl.constexpr(columns.OLD_SHARE)
+OLD_NORM = tl.constexpr(columns.OLD_NORM)
+NEW_SHARE = tl.constexpr(columns.NEW_SHARE)
+N_REPORT = tl.constexpr(columns.N_REPORT)
 
 
 @triton.jit
@@ -81,8 +81,12 @@ def _store_part(sparse, mixed, at, real, lives, half, a_hat, b_hat, u, v, scale,
 def update_blocks(  # type: ignore[no-untyped-def]
     sparse, mixed, rank_one, scales, codes, shift, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
     STRIDE: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, TILE: tl.constexpr, GROUP: tl.constexpr,
+    SHRINK: tl.constexpr, PROJECT: tl.constexpr,
 ):  # fmt: skip
-    """A, v, D and the codes of a tile of samples for one group of atoms, with Q scaled for the next ρ."""
+    """A, v, D and the codes of a tile of samples for one group of atoms, with Q scaled for the next ρ.
+
+    ``SHRINK`` and ``PROJECT`` are the steps of A and B, functions of ``blocks``.
+    """
     tile, group, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
@@ -134,15 +138,13 @@ def update_blocks(  # type: ignore[no-untyped-def]
             half2, a2, b2 = _load_part(a_k, d_k, at2, real2, was, w2, v_before, f2)
             squares, inner, image = squares + a2 * a2, inner + b2 * u2[None, :], image + a2 * u2[None, :]
 
-        square, v = tl.sum(squares, axis=1), tl.sum(inner, axis=1)
-        norm = tl.sqrt(square)
-        lives = norm > threshold
-        scale = tl.where(lives, (norm - threshold) / tl.where(lives, norm, 1.0), 0.0)
+        square, v = tl.sum(squares, axis=1), PROJECT(tl.sum(inner, axis=1))
+        scale, lives, length = SHRINK(square, threshold)
         code = tl.sum(image, axis=1) * scale
         tl.store(rank_one + column + rows, v)
         tl.store(scales + column + rows, scale)
         tl.store(codes + column + rows, code)
-        objective += scale * norm
+        objective += length
         size += square * scale * scale + v * (v + code + code)  # ‖A + B‖², for u has unit norm
 
         new0, change0, d0 = _store_part(a_k, d_k, at0, real0, lives, half0, a0, b0, u0, v, scale, factor)

@@ -8,10 +8,10 @@ import gradio as gr
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.drawing.raster import data_uri, png
 from roadict.pictures.files import write_picture
 from roadict.studio import comparison, inputs, panels
 from roadict.studio.commands import TASKS, Command, picture_command
-from roadict.studio.drawings import data_uri
 from roadict.studio.jobs import Job
 from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
 from roadict.studio.samples import picture_samples
@@ -132,7 +132,8 @@ class PicturesTab(Tab):
             canvas = {"background": np.asarray(comparison.opaque(shown)), "layers": [], "composite": None}
             return gr.update(visible=False), gr.update(visible=True, value=canvas)
         shown.thumbnail((inputs.PREVIEW, inputs.PREVIEW))
-        return gr.update(visible=True, value=panels.preview(data_uri(shown), inputs.describe(picture))), no_canvas
+        preview = panels.dropped(inputs.describe(picture), data_uri(png(np.asarray(shown))))
+        return gr.update(visible=True, value=preview), no_canvas
 
     def _arrange(self, task: str, source: str) -> tuple[Any, ...]:
         """Show the options of the task."""

@@ -1,12 +1,12 @@
 """The tab for signals: learn a dictionary from a matrix."""
 
-import html
 from collections.abc import Iterator
 from pathlib import Path
 
 import gradio as gr
 import numpy as np
 
+from roadict.drawing.charts import Mark
 from roadict.estimators import load
 from roadict.studio import drawings, inputs, panels
 from roadict.studio.commands import Command, learn_command
@@ -73,7 +73,7 @@ class SignalsTab(Tab):
             return panels.problem(str(error))
         empty = int(np.isnan(data).sum())
         text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (f"; {empty:,} are missing" if empty else "")
-        return f'<p class="rd-summary">{html.escape(text)}</p>'
+        return panels.dropped(text)
 
     def _run(
         self,
@@ -110,13 +110,18 @@ class SignalsTab(Tab):
     def _finish(self, job: Job) -> Update:
         model = load(job.result)
         order = np.argsort(-model.atom_usage_, kind="stable")
-        history = model.history_
+        history, finished = model.history_, model.history_.finished
+        assert finished is not None, "every fitted model has it"
+        label = f"{finished.label}: {finished.error:.0e}"
         figures = {
             f"{len(order)} atoms, most used first": drawings.atoms_picture(model.components_[order]),
             "Share of the signals that use each atom": drawings.usage_bars(model.atom_usage_),
-            f"Objective over {model.n_iter_} iterations": drawings.objective_curve([history["objective"].tolist()]),
+            f"Objective over {model.n_iter_} iterations": drawings.objective_curve(
+                [history["objective"].tolist()], [Mark(model.n_iter_, finished.objective, finished.label)]
+            ),
             "Residuals and error of the data": drawings.residual_curves(
-                {name: history[name] for name in ("primal", "dual", "error")}
+                {name.replace("_", " "): history[name] for name in (*history.residuals, "error")},
+                [Mark(model.n_iter_, finished.error, label)] if finished.error > 0 else (),
             ),
         }
         return {self.panel: panels.done(job, figures)}

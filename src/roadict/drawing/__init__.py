@@ -1,0 +1,1 @@
+"""Drawing for pages: SVG charts, pictures of atoms, HTML templates."""

@@ -1,0 +1,90 @@
+"""The steps of the sparse and the rank-one blocks on CPUs, by the names that formulations give them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.engines.cpu import lanes, passes
+from roadict.formulation import RankOne, Sparse
+from roadict.kernels import Workers
+
+Array = NDArray[np.floating]
+
+SMALLEST_TASK = 30_000
+"""Gram entries whose eigenvectors are worth waking a thread."""
+STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
+"""Length of the last power step, by size of a number."""
+
+
+class NearestRankOne:
+    """The atom of the nearest rank-one matrix is the top eigenvector of B̂ᵀB̂ (eq. X2-solution).
+
+    Parameters
+    ----------
+    atoms : array of shape (n_bundles, n_features, width)
+        The engine's; ``update`` changes it.
+    n_atoms, n_chunks : int
+
+    Attributes
+    ----------
+    n_numbers : int
+        What ranks exchange: the lower halves of the Gram matrices.
+    """
+
+    def __init__(self, atoms: Array, n_atoms: int, n_chunks: int) -> None:
+        n_bundles, n_features, width = atoms.shape
+        size = lanes.padded(n_features)
+        self._grams = np.zeros((n_chunks, n_bundles, size, size, width), atoms.dtype)
+        self.n_numbers = n_bundles * size * (size + 1) // 2 * width
+        self._atoms, self._n_atoms = atoms, n_atoms
+        n_groups = max(1, min(n_bundles, n_bundles * size * size * width // SMALLEST_TASK))
+        self._groups = np.array_split(np.arange(n_bundles), n_groups)
+
+    def room(self, chunk: int) -> tuple[Array, Array]:
+        """What a pass fills: B̂ of a block of samples, and the chunk's Gram matrices, from zero."""
+        grams = self._grams[chunk]
+        grams[:] = 0
+        n_bundles, size, _, width = grams.shape
+        return np.zeros((n_bundles, passes.BLOCK, size, width), grams.dtype), grams
+
+    def sum_chunks(self, workers: Workers, total: Array) -> None:
+        """Sum over the chunks into the ``n_numbers`` of ``total``."""
+        halves = self._by_bundle(total)
+        self._each(workers, lambda bundle: passes.sum_grams(self._grams, bundle, halves[bundle]))
+
+    def update(self, workers: Workers, total: Array) -> None:
+        """Replace the atoms."""
+        halves = self._by_bundle(total)
+        self._each(workers, lambda bundle: self._update_bundle(bundle, halves[bundle]))
+
+    def _update_bundle(self, bundle: int, halves: Array) -> None:
+        width = self._atoms.shape[-1]
+        total = np.empty(self._grams.shape[2:], np.float64)
+        passes.unpack_gram(halves, total)
+        total[:, :, min(width, self._n_atoms - bundle * width) :] = 0  # padding: its D is zero, but F was added to it
+        atoms = self._atoms[bundle].astype(np.float64)
+        lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
+        self._atoms[bundle] = atoms
+
+    def _by_bundle(self, total: Array) -> Array:
+        return total.reshape(self._grams.shape[1], -1, self._grams.shape[-1])
+
+    def _each(self, workers: Workers, task: Callable[[int], None]) -> None:
+        def work(group: int) -> None:
+            for bundle in self._groups[group]:
+                task(int(bundle))
+
+        workers.run(work, len(self._groups))
+
+
+class Passes(NamedTuple):
+    """Passes over a chunk, into which a sparse step is compiled."""
+
+    exact: Callable[..., None]
+    inexact: Callable[..., None]
+
+
+SPARSE = {Sparse.GROUP_NORM: Passes(passes.exact_chunk, passes.inexact_chunk)}
+RANK_ONE = {RankOne.NEAREST: NearestRankOne}

@@ -1,0 +1,98 @@
+"""Drive fits to their end, one or many in turn, and show them to observers.
+
+A fit is a generator. It yields a Snapshot after an iteration, a Fit after each of its starts, None where it has
+submitted work that others may share, and a Future where it waits for another process; it returns its result.
+"""
+
+from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
+from typing import Any, TypeVar
+
+import numpy as np
+
+from roadict.progress.terminal import ProgressLine
+from roadict.runs.result import Fit, summary
+from roadict.runs.snapshot import Callback, Snapshot
+
+Result = TypeVar("Result")
+Event = Snapshot | Fit | Future[Any] | None
+Fitting = Generator[Event, None, Result]
+
+
+def observed(fitting: Fitting[Result], callback: Callback | None = None, verbose: int = 0) -> Fitting[Result]:
+    """Show the events of a fit to a callback and on a progress line, and pass them on.
+
+    Parameters
+    ----------
+    fitting : generator
+    callback : callable or None
+        Sees every snapshot; returning True (of Python or NumPy) ends the run.
+    verbose : int
+        1: a progress line, and a summary of every start. 2: a line per iteration.
+    """
+    line: ProgressLine | None = None
+    with closing(fitting):
+        while True:
+            try:
+                event = next(fitting)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            if isinstance(event, Snapshot):
+                if verbose:
+                    line = line or ProgressLine(every_iteration=verbose > 1)
+                    line(event)
+                answer = None if callback is None else callback(event)
+                if isinstance(answer, bool | np.bool_) and answer:
+                    event.stop()
+            elif isinstance(event, Fit) and line is not None:
+                line.close(summary(event))
+                line = None
+            yield event
+
+
+def drive(fitting: Generator[Any, None, Result]) -> Result:
+    """Carry out one fit, or one run of it, and return its result."""
+    with closing(fitting):
+        while True:
+            try:
+                next(fitting)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+
+
+def drive_all(fittings: Iterable[Fitting[Any]]) -> None:
+    """Carry out fits in turn, each until it waits: for iterations of a batch that they share, or for another process.
+
+    The first failure is raised, once all have ended.
+    """
+    failures: list[Exception] = []
+    ready = list(fittings)
+    waiting: dict[Future[Any], Fitting[Any]] = {}
+    while ready or waiting:
+        done = [future for future in waiting if future.done()] if ready else wait(waiting, None, FIRST_COMPLETED).done
+        ready += [waiting.pop(future) for future in done]
+        for fitting in tuple(ready):
+            try:
+                event = _until_it_waits(fitting)
+            except StopIteration:
+                ready.remove(fitting)
+            except Exception as failure:
+                failures.append(failure)
+                ready.remove(fitting)
+            else:
+                if isinstance(event, Future):
+                    waiting[event] = fitting
+                    ready.remove(fitting)
+    if failures:
+        raise failures[0]
+
+
+def _until_it_waits(fitting: Fitting[Any]) -> Future[Any] | None:
+    """Advance a fit to the next event it waits for; raises StopIteration at its end."""
+    while True:
+        event = next(fitting)
+        if event is None or isinstance(event, Future):
+            return event
