@@ -25,14 +25,15 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip"]
-suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be kept
+suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be cached
 nitpicky = True
 nitpick_ignore = [("py:exc", "ModelFileError")]
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"
@@ -59,6 +60,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "roadict"
+html_math_renderer = "mathml"
 html_favicon = "_static/mark.svg"
 html_logo = "_static/mark.svg"
 html_context = {"default_mode": "auto"}

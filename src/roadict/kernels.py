@@ -1,40 +1,38 @@
 """Threads for kernels that release the GIL, and the one way to compile such kernels."""
 
+import contextlib
 import itertools
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import joblib
+import numba
 import numpy as np
+
+from roadict.kernel_cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Function, *, ordered: bool = False) -> Function:
     """Compile with Numba: no GIL, sums may be reordered at compile time, NaN and infinity keep their meaning.
 
-    The machine code is kept on disk where Numba finds a writable place for it. So that sums repeat to the last bit,
+    The machine code is cached on disk where Numba finds a writable place for it. So that sums repeat to the last bit,
     a loop that sums must not write to arrays: such loops check at run time whether arrays lie apart, conservatively.
+    With ``ordered`` sums keep their order, and such loops are allowed.
     """
-    import numba
-
-    def compile_(cache: bool) -> Function:
-        compiled: Function = numba.njit(
-            nogil=True,
-            error_model="numpy",
-            fastmath={"reassoc", "contract", "nsz", "arcp"},
-            # A callee that stays a function has two compiled copies, its own and one in its caller's library; which
-            # one runs depends on what was compiled before, and their sums may differ in the last bit.
-            forceinline=True,
-            cache=cache,
-        )(function)
-        return compiled
-
-    try:
-        return compile_(cache=True)
-    except RuntimeError:  # no writable place for the cache
-        return compile_(cache=False)
+    compiled: Function = numba.njit(
+        nogil=True,
+        error_model="numpy",
+        fastmath={"contract", "nsz", "arcp"} if ordered else {"reassoc", "contract", "nsz", "arcp"},
+        # A callee that stays a function has two compiled copies, its own and one in its caller's library; which
+        # one runs depends on what was compiled before, and their sums may differ in the last bit.
+        forceinline=True,
+    )(function)
+    with contextlib.suppress(RuntimeError):  # no writable place for the cache
+        compiled._cache = KernelCache(function, "ordered" if ordered else "")  # type: ignore[attr-defined]
+    return compiled
 
 
 class Workers:
@@ -78,7 +76,7 @@ class Workers:
 
 
 @kernel
-def solve_positive(matrix, target):  # type: ignore[no-untyped-def]
+def solve_positive(matrix, target):
     """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
     size = len(target)
     for i in range(size):

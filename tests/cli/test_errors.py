@@ -156,7 +156,7 @@ def test_too_little_memory_is_said_in_one_line(roadict, folder, monkeypatch):
     def exhausted(self, X):
         raise MemoryError("Unable to allocate 9.9 PiB")
 
-    monkeypatch.setattr(ROAD, "fit", exhausted)
+    monkeypatch.setattr(ROAD, "iter_fit", exhausted)
     before = contents(folder)
     assert_refused(roadict("learn", "data.npy", *LEARN), "not enough memory: Unable to allocate 9.9 PiB")
     assert contents(folder) == before

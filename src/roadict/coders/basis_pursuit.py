@@ -21,7 +21,7 @@ MAX_WEIGHTS = 60
 
 
 @kernel
-def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlations):  # type: ignore[no-untyped-def]
+def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlations):
     """Fit the codes in use by least squares, in place; leave the residual and its correlations, return its square.
 
     Twice: the second fit, of what the first left, takes off the rounding of the first.
@@ -37,7 +37,7 @@ def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlati
 
 
 @kernel
-def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):  # type: ignore[no-untyped-def]
+def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
     """Tell whether Σ|codes| is proven the smallest.
 
     correlations, square: of the residual; alpha: weight of the Lasso of which the codes are to be the solution, or 0
@@ -51,7 +51,7 @@ def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):  
 
 
 @kernel
-def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):  # type: ignore[no-untyped-def]
+def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):
     """Follow the Lasso codes to the weight at which they solve the problem; return whether that is proven.
 
     For given signs the Lasso codes are fitted - alpha * slope, their squared misfit is base + alpha² * curvature: the
@@ -101,7 +101,7 @@ def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):  
 
 
 @kernel
-def _basis_pursuit_chunk(rows, columns, gram, observed, samples, codes, epsilon):  # type: ignore[no-untyped-def]
+def _basis_pursuit_chunk(rows, columns, gram, observed, samples, codes, epsilon):
     rough = 0
     for n in range(len(samples)):
         seen, hidden = split_features(observed, n, rows.shape[1])

@@ -17,9 +17,7 @@ MAX_ROUNDS = 100
 
 
 @kernel
-def exchange_chunk(  # type: ignore[no-untyped-def]
-    rows, columns, gram, observed, samples, codes, sparsity, joining, fit_again
-):
+def exchange_chunk(rows, columns, gram, observed, samples, codes, sparsity, joining, fit_again):
     """Code samples; return that none was coded roughly.
 
     joining: atoms that join the support in a round, over its size. fit_again: whether the kept atoms are fitted before

@@ -27,7 +27,7 @@ TOLERANCE = 1e-8
 
 
 @kernel
-def half_threshold(value, weight):  # type: ignore[no-untyped-def]
+def half_threshold(value, weight):
     """Minimise ½(z - value)² + weight √|z| over z."""
     size = abs(value)
     if size <= CUT * (2 * weight) ** (2 / 3):
@@ -37,13 +37,13 @@ def half_threshold(value, weight):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _weight_from_cut(cut):  # type: ignore[no-untyped-def]
+def _weight_from_cut(cut):
     """Return the weight whose half thresholding makes zero what is at most cut."""
     return 0.5 * (cut / CUT) ** 1.5
 
 
 @kernel
-def _newton_step(rows, gram, hidden, codes, correlations, weight):  # type: ignore[no-untyped-def]
+def _newton_step(rows, gram, hidden, codes, correlations, weight):
     """Step towards the stationary point of the codes in use, in place, if they are near a minimum of theirs.
 
     Gradient steps creep there where atoms in use are nearly dependent.
@@ -65,9 +65,7 @@ def _newton_step(rows, gram, hidden, codes, correlations, weight):  # type: igno
 
 
 @kernel
-def _half_chunk(  # type: ignore[no-untyped-def]
-    rows, columns, gram, observed, samples, codes, alpha, sparsity, step
-):
+def _half_chunk(rows, columns, gram, observed, samples, codes, alpha, sparsity, step):
     n_components, n_features = rows.shape
     residual, correlations = np.empty(n_features), np.empty(n_components)
     rough = 0

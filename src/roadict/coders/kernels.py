@@ -11,7 +11,7 @@ DEPENDENT = 1e-10
 
 
 @kernel
-def split_features(observed, n, n_features):  # type: ignore[no-untyped-def]
+def split_features(observed, n, n_features):
     """Return the indices of the observed features of sample n, and of the others."""
     if observed.size > 0:
         return np.flatnonzero(observed[n]), np.flatnonzero(~observed[n])
@@ -19,13 +19,13 @@ def split_features(observed, n, n_features):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def absolute_weight(alpha, largest):  # type: ignore[no-untyped-def]
+def absolute_weight(alpha, largest):
     """Return a weight as it is, or from minus its share of the smallest one that makes all codes zero."""
     return alpha if alpha >= 0 else -alpha * largest
 
 
 @kernel
-def correlate(columns, seen, values, out):  # type: ignore[no-untyped-def]
+def correlate(columns, seen, values, out):
     """Set out to the inner products of all atoms with values over the seen features."""
     out[:] = 0.0
     for m in seen:
@@ -36,7 +36,7 @@ def correlate(columns, seen, values, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gram_row(rows, columns, gram, seen, k, out):  # type: ignore[no-untyped-def]
+def gram_row(rows, columns, gram, seen, k, out):
     """Set out to the inner products of all atoms with atom k over the seen features."""
     if gram.size > 0:
         out[:] = gram[k]
@@ -45,7 +45,7 @@ def gram_row(rows, columns, gram, seen, k, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def dot(left, right):  # type: ignore[no-untyped-def]
+def dot(left, right):
     """Return the inner product."""
     total = 0.0
     for m in range(len(left)):
@@ -54,7 +54,7 @@ def dot(left, right):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def atom_weights(columns, gram, seen, out):  # type: ignore[no-untyped-def]
+def atom_weights(columns, gram, seen, out):
     """Set out to one over the norm of every atom over the seen features, zero for atoms of no norm there."""
     out[:] = 0.0
     if gram.size > 0:
@@ -70,7 +70,7 @@ def atom_weights(columns, gram, seen, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def subtract_atoms(rows, support, values, sample, hidden, out):  # type: ignore[no-untyped-def]
+def subtract_atoms(rows, support, values, sample, hidden, out):
     """Set out to sample - values @ rows[support], zero where hidden as the sample is; return its square."""
     out[:] = sample
     for i in range(len(support)):
@@ -83,7 +83,7 @@ def subtract_atoms(rows, support, values, sample, hidden, out):  # type: ignore[
 
 
 @kernel
-def grow_factor(factor, size, products):  # type: ignore[no-untyped-def]
+def grow_factor(factor, size, products):
     """Append a row to a Cholesky factor; products: of the new atom with the old ones and itself. False: dependent."""
     left = products[size]
     for i in range(size):
@@ -99,7 +99,7 @@ def grow_factor(factor, size, products):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve_factor(factor, size, target):  # type: ignore[no-untyped-def]
+def solve_factor(factor, size, target):
     """Solve factor @ factor.T @ x = target in place; x is zero where the factor has no pivot."""
     for i in range(size):
         value = target[i]
@@ -114,7 +114,7 @@ def solve_factor(factor, size, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def best_atom(correlations, weights, taken):  # type: ignore[no-untyped-def]
+def best_atom(correlations, weights, taken):
     """Return the atom that is not taken and correlates best once of unit norm, and that correlation; (-1, 0): none."""
     best, most = -1, 0.0
     for k in range(len(correlations)):
@@ -125,7 +125,7 @@ def best_atom(correlations, weights, taken):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gram_among(rows, gram, hidden, atoms):  # type: ignore[no-untyped-def]
+def gram_among(rows, gram, hidden, atoms):
     """Return the Gram matrix of some atoms over the features that are not hidden."""
     size = len(atoms)
     result = np.empty((size, size))
@@ -145,7 +145,7 @@ def gram_among(rows, gram, hidden, atoms):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def top_atoms(sizes, count):  # type: ignore[no-untyped-def]
+def top_atoms(sizes, count):
     """Return the indices of the largest sizes, at most so many, zeros left out; sizes is used up."""
     chosen = np.empty(min(count, len(sizes)), np.int64)
     for i in range(len(chosen)):
@@ -158,7 +158,7 @@ def top_atoms(sizes, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merged(support, more, n_components):  # type: ignore[no-untyped-def]
+def merged(support, more, n_components):
     """Return the support and then those of the others that are not in it."""
     new = np.ones(n_components, np.bool_)
     new[support] = False
@@ -166,7 +166,7 @@ def merged(support, more, n_components):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_squares(rows, gram, hidden, correlations, support):  # type: ignore[no-untyped-def]
+def least_squares(rows, gram, hidden, correlations, support):
     """Return the values on a support that fit a sample best, from its correlations with all atoms.
 
     Atoms that depend on earlier ones of the support get zero.

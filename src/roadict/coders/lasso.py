@@ -30,7 +30,7 @@ MAX_STEPS = 20
 
 
 @kernel
-def _sweep(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
+def _sweep(gram, codes, gradient, alpha):
     """Minimise over one code after the other; return whether the sign of one has changed."""
     changed = False
     for j in range(len(codes)):
@@ -50,7 +50,7 @@ def _sweep(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _move(gram, codes, gradient, support, step, furthest):  # type: ignore[no-untyped-def]
+def _move(gram, codes, gradient, support, step, furthest):
     """Go along a step, at most ``furthest`` times its length, until a code becomes zero; return whether one did."""
     length, blocking = furthest, -1
     for i in range(len(support)):
@@ -68,7 +68,7 @@ def _move(gram, codes, gradient, support, step, furthest):  # type: ignore[no-un
 
 
 @kernel
-def exact_step(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
+def exact_step(gram, codes, gradient, alpha):
     """Go to the minimum over the codes in use with their signs, or until the first of them becomes zero.
 
     Where an atom depends on others in use, go instead along the combination of them that leaves the fit as it is and
@@ -96,7 +96,7 @@ def exact_step(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _descend(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
+def _descend(gram, codes, gradient, alpha):
     """Minimise over the working set: sweeps until the signs settle, then the minimum that these signs give."""
     reached = False
     for sweep in range(MAX_SWEEPS):
@@ -112,7 +112,7 @@ def _descend(gram, codes, gradient, alpha):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def duality_gap(square, codes, correlations, alpha):  # type: ignore[no-untyped-def]
+def duality_gap(square, codes, correlations, alpha):
     """Return the gap, the objective and the largest correlation; the dual point is the residual, shrunk to feasible.
 
     A sum of terms that are not negative: the difference of the objectives would be rounding near the solution.
@@ -129,9 +129,7 @@ def duality_gap(square, codes, correlations, alpha):  # type: ignore[no-untyped-
 
 
 @kernel
-def solve_lasso(  # type: ignore[no-untyped-def]
-    rows, columns, gram, seen, hidden, sample, codes, alpha, bound, rounding, residual, correlations
-):
+def solve_lasso(rows, columns, gram, seen, hidden, sample, codes, alpha, bound, rounding, residual, correlations):
     """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes| from the given codes; return whether the gap is closed.
 
     bound, rounding: on the gap, as shares of the objective and of the squared sample. Leaves the residual and its
@@ -154,7 +152,7 @@ def solve_lasso(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _lasso_chunk(rows, columns, gram, observed, samples, codes, alpha):  # type: ignore[no-untyped-def]
+def _lasso_chunk(rows, columns, gram, observed, samples, codes, alpha):
     n_components, n_features = rows.shape
     residual, correlations = np.empty(n_features), np.empty(n_components)
     rough = 0

@@ -21,7 +21,7 @@ MAX_STEPS = 10_000
 
 
 @kernel
-def _mp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):  # type: ignore[no-untyped-def]
+def _mp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
     n_components, n_features = rows.shape
     correlations, weights, row = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     for n in range(len(samples)):

@@ -21,7 +21,7 @@ Array = NDArray[np.floating]
 
 
 @kernel
-def _omp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):  # type: ignore[no-untyped-def]
+def _omp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
     n_components, n_features = rows.shape
     most = sparsity.max()
     start, correlations, weights = np.empty(n_components), np.empty(n_components), np.empty(n_components)

@@ -18,7 +18,7 @@ SAME = 1e-10
 
 
 @kernel
-def _refit(atoms, sample, codes, alpha):  # type: ignore[no-untyped-def]
+def _refit(atoms, sample, codes, alpha):
     """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes.
 
     More atoms than entries fit exactly: the fit nearest the old codes is taken, or for alpha > 0 the old codes.
@@ -36,7 +36,7 @@ def _refit(atoms, sample, codes, alpha):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _polish_sample(dictionary, sample, codes, alpha, negligible):  # type: ignore[no-untyped-def]
+def _polish_sample(dictionary, sample, codes, alpha, negligible):
     """Polish the codes of one sample in place; dictionary and sample hold observed entries only."""
     norm = np.sqrt(np.sum(sample * sample))
     before = np.sum(np.abs(codes))
@@ -61,7 +61,7 @@ def _polish_sample(dictionary, sample, codes, alpha, negligible):  # type: ignor
 
 
 @kernel
-def _polish_chunk(dictionary, data, observed, codes, alpha, negligible):  # type: ignore[no-untyped-def]
+def _polish_chunk(dictionary, data, observed, codes, alpha, negligible):
     for n in range(len(data)):
         if observed.size > 0:
             seen = np.flatnonzero(observed[n])

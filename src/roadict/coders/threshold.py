@@ -13,7 +13,7 @@ Array = NDArray[np.floating]
 
 
 @kernel
-def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):  # type: ignore[no-untyped-def]
+def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):
     for n in range(len(samples)):
         seen, _ = split_features(observed, n, rows.shape[1])
         correlate(columns, seen, samples[n], codes[n])

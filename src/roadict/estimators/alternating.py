@@ -1,7 +1,6 @@
 """AlternatingDictionaryLearning: the two-stage methods as a scikit-learn estimator."""
 
 import os
-import warnings
 from typing import Self
 
 import numpy as np
@@ -12,7 +11,8 @@ from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import TAKES
 from roadict.estimators.agreement import agreed_seed, describe, describe_start
-from roadict.estimators.learner import USER_FRAME, Coding, Learner
+from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.shared import warn_user
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
 from roadict.road.penalty import auto_alpha
@@ -255,4 +255,4 @@ class AlternatingDictionaryLearning(Learner):
                 f"(tol={self.tol:g}); pass a larger max_iter or tol, or tol=0 to run all iterations"
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=USER_FRAME + 1)
+            warn_user(message, ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 import math
 import os
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Self
@@ -16,7 +15,8 @@ from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import TAKES
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.agreement import agree_on_samples, agreed_parameters, agreed_seed, agreed_start
-from roadict.estimators.learner import USER_FRAME, Coding, Learner
+from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.shared import warn_user
 from roadict.formulation import Triple
 from roadict.ranks.collectives import largest, offset, together
 from roadict.ranks.comm import Comm, current, local_threads
@@ -267,7 +267,7 @@ class ROAD(Learner):
             comm=comm,
         )
         if plan.warning is not None and comm.rank == 0:
-            warnings.warn(plan.warning, stacklevel=USER_FRAME + 1)
+            warn_user(plan.warning)
         return plan
 
     def _own_coding(self) -> Coding:
@@ -360,4 +360,4 @@ class ROAD(Learner):
                 f"{last['error']:.2e}{bound}; pass a larger max_iter or tol"
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=USER_FRAME + 1)
+            warn_user(message, ConvergenceWarning)

@@ -69,7 +69,7 @@ def _data_chunks(raw: bytes) -> list[bytes]:
 
 
 @kernel
-def _unfilter(lines, plain, step):  # type: ignore[no-untyped-def]
+def _unfilter(lines, plain, step):
     """Undo the five filters of PNG: none, left, up, their mean, and Paeth's choice."""
     height, row_bytes = plain.shape
     for y in range(height):

@@ -68,7 +68,7 @@ class Snapshot:
 
     @property
     def residuals(self) -> dict[str, float]:
-        """What falls to zero as the run converges, by name: primal and dual, or code_change and atom_change."""
+        """Measures that fall to zero as the run converges (primal and dual, or code_change and atom_change)."""
         return {name: self._row[name] for name in self._residuals}
 
     @property

@@ -16,11 +16,13 @@ SETTLED = 1e-28
 
 
 @kernel
-def top_eigenvector(matrix, start):  # type: ignore[no-untyped-def]
+def top_eigenvector(matrix, start):
     """Maximise ``v @ matrix @ v`` over unit vectors v, for a positive semidefinite matrix.
 
     Power steps, accepted where their Rayleigh quotient exceeds 3/4 of the trace: then no other eigenvector has as
     much. Elsewhere the matrix is squared, which keeps its eigenvectors; near ties are left to LAPACK.
+    ``lanes.top_eigenvectors`` of the CPU engine does the same for a vector of atoms at once. K-SVD has one matrix at a
+    time, whose products are BLAS calls: 8 µs instead of 97 µs for 34 features.
     """
     size = len(matrix)
     vector = start.copy()
@@ -51,7 +53,7 @@ def top_eigenvector(matrix, start):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _exact_atom(restricted, atom, values):  # type: ignore[no-untyped-def]
+def _exact_atom(restricted, atom, values):
     """The top right singular vector, from the smaller of the two Gram matrices."""
     n_used, n_features = restricted.shape
     if n_used >= n_features:
@@ -64,7 +66,7 @@ def _exact_atom(restricted, atom, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _approximate_atom(restricted, atom, values):  # type: ignore[no-untyped-def]
+def _approximate_atom(restricted, atom, values):
     """One power step: the best atom for the present codes."""
     image = values @ restricted
     length = np.sqrt(np.sum(image * image))
@@ -72,7 +74,7 @@ def _approximate_atom(restricted, atom, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sweep(left, dictionary, codes, exact):  # type: ignore[no-untyped-def]
+def _sweep(left, dictionary, codes, exact):
     """Update all atoms in place; ``left`` is the residual."""
     starts, samples = by_atom(codes)
     for k in range(len(dictionary)):

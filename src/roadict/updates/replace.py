@@ -71,7 +71,7 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
 
 
 @kernel
-def _any_twins(dictionary):  # type: ignore[no-untyped-def]
+def _any_twins(dictionary):
     gram = dictionary @ dictionary.T
     for i in range(len(gram)):
         for j in range(i):

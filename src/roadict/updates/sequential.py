@@ -10,7 +10,7 @@ ROUNDS = 2
 
 
 @kernel
-def _shrunk(value, alpha, adaptive):  # type: ignore[no-untyped-def]
+def _shrunk(value, alpha, adaptive):
     """Soft threshold alpha, or alpha²/|value|: large coefficients are then hardly shrunk."""
     size = abs(value)
     if size <= alpha:
@@ -19,7 +19,7 @@ def _shrunk(value, alpha, adaptive):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _recode(left, atom, values, alpha, adaptive):  # type: ignore[no-untyped-def]
+def _recode(left, atom, values, alpha, adaptive):
     """Fit the codes of one atom, and the residual with them, in place."""
     for n in range(len(left)):
         row = left[n]
@@ -35,7 +35,7 @@ def _recode(left, atom, values, alpha, adaptive):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _redirect(left, atom, values):  # type: ignore[no-untyped-def]
+def _redirect(left, atom, values):
     """Fit one atom to its codes, and the residual with it, in place."""
     used = np.flatnonzero(values)
     image = np.zeros(len(atom))
@@ -54,7 +54,7 @@ def _redirect(left, atom, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sweep(left, dictionary, codes, alpha, adaptive):  # type: ignore[no-untyped-def]
+def _sweep(left, dictionary, codes, alpha, adaptive):
     """Update all atoms in place; ``left`` is the residual, and the codes have one row per atom."""
     for k in range(len(dictionary)):
         for _ in range(ROUNDS):

@@ -10,7 +10,7 @@ Indices = NDArray[np.int64]
 
 
 @kernel
-def lists(codes):  # type: ignore[no-untyped-def]
+def lists(codes):
     """The nonzeros of every row: row i has columns[starts[i]:starts[i + 1]]."""
     n_rows, n_columns = codes.shape
     starts = np.zeros(n_rows + 1, np.int64)
@@ -30,7 +30,7 @@ def lists(codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def counts(codes):  # type: ignore[no-untyped-def]
+def counts(codes):
     """Number of samples that use each atom."""
     use = np.zeros(codes.shape[1], np.int64)
     for n in range(len(codes)):
@@ -40,7 +40,7 @@ def counts(codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def by_atom(codes):  # type: ignore[no-untyped-def]
+def by_atom(codes):
     """The samples of every atom: atom k serves samples[starts[k]:starts[k + 1]], in their order."""
     n_samples, n_components = codes.shape
     row_starts, atoms = lists(codes)
@@ -60,7 +60,7 @@ def by_atom(codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def residual(data, dictionary, codes):  # type: ignore[no-untyped-def]
+def residual(data, dictionary, codes):
     """Data minus codes @ dictionary, by the nonzeros of the codes."""
     left = data.copy()
     n_samples, n_components = codes.shape
@@ -76,7 +76,7 @@ def residual(data, dictionary, codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def energies(rows):  # type: ignore[no-untyped-def]
+def energies(rows):
     """Squared norm of every row."""
     sums = np.empty(len(rows))
     for n in range(len(rows)):
@@ -89,7 +89,7 @@ def energies(rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def change(before, after):  # type: ignore[no-untyped-def]
+def change(before, after):
     """Compute ‖after - before‖_F / ‖after‖_F, 0 where nothing is left."""
     difference, size = 0.0, 0.0
     for n in range(len(after)):
@@ -101,7 +101,7 @@ def change(before, after):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def products(codes, data):  # type: ignore[no-untyped-def]
+def products(codes, data):
     """Compute ``codes.T @ codes`` and ``codes.T @ data``, by the nonzeros of the codes."""
     n_samples, n_components = codes.shape
     gram = np.zeros((n_components, n_components))
@@ -121,7 +121,7 @@ def products(codes, data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def refit(data, dictionary, codes, ridge):  # type: ignore[no-untyped-def]
+def refit(data, dictionary, codes, ridge):
     """Minimise ``‖data - codes @ dictionary‖² + ridge ‖codes‖²`` over the codes on their support.
 
     Nearly dependent atoms that add nothing get zero codes, and so may leave the support.

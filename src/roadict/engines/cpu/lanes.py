@@ -6,8 +6,7 @@ of bundles then need no shuffles and no horizontal sums, whatever the size of th
 
 import numpy as np
 
-from roadict.engines.cpu.vectors import VECTOR_BYTES, load, prefetch, splat, store
-from roadict.kernels import kernel
+from roadict.engines.cpu.vectors import VECTOR_BYTES, load, prefetch, splat, store, vector_kernel
 
 TILE = 4
 """Rows and columns of Gram entries that a tile keeps in registers."""
@@ -25,16 +24,16 @@ def padded(n_features: int) -> int:
     return -(-n_features // TILE) * TILE
 
 
-@kernel
-def _add_row(gram, at, width, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _add_row(gram, at, width, s0, s1, s2, s3):
     store(gram, at, load(gram, at) + s0)
     store(gram, at + width, load(gram, at + width) + s1)
     store(gram, at + 2 * width, load(gram, at + 2 * width) + s2)
     store(gram, at + 3 * width, load(gram, at + 3 * width) + s3)
 
 
-@kernel
-def add_gram(panel, gram, count, ahead, start, n_lines):  # type: ignore[no-untyped-def]
+@vector_kernel
+def add_gram(panel, gram, count, ahead, start, n_lines):
     """Add ``Σ_{n < count} panel[n, i] * panel[n, j]`` to ``gram[i, j]`` for all j ≤ i (and some above).
 
     Both arrays are contiguous: panel (block, padded, width) and gram (padded, padded, width). A tile's sixteen sums
@@ -43,7 +42,7 @@ def add_gram(panel, gram, count, ahead, start, n_lines):  # type: ignore[no-unty
     """
     size, width = panel.shape[1:]
     zero = splat(panel.dtype.type(0))
-    for lane in range(0, width, VECTOR_BYTES // panel.itemsize):
+    for lane in range(0, width, max(1, VECTOR_BYTES // panel.itemsize)):
         for i in range(0, size, TILE):
             for j in range(0, i + 1, TILE):
                 s00, s01, s02, s03 = zero, zero, zero, zero
@@ -70,15 +69,15 @@ def add_gram(panel, gram, count, ahead, start, n_lines):  # type: ignore[no-unty
                 _add_row(gram, at + 3 * size * width, width, s30, s31, s32, s33)
 
 
-@kernel
-def n_tiles(size):  # type: ignore[no-untyped-def]
+@vector_kernel
+def n_tiles(size):
     """Tiles that ``add_gram`` goes through, for panels of one vector's width."""
     rows = size // TILE
     return rows * (rows + 1) // 2
 
 
-@kernel
-def mirror(gram):  # type: ignore[no-untyped-def]
+@vector_kernel
+def mirror(gram):
     """Copy the entries below the diagonal to those above."""
     size, _, width = gram.shape
     for i in range(size):
@@ -87,8 +86,8 @@ def mirror(gram):  # type: ignore[no-untyped-def]
                 gram[j, i, w] = gram[i, j, w]
 
 
-@kernel
-def _normalise_trace(gram):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _normalise_trace(gram):
     size, _, width = gram.shape
     factor = np.zeros(width)
     for i in range(size):
@@ -103,8 +102,8 @@ def _normalise_trace(gram):  # type: ignore[no-untyped-def]
     return factor
 
 
-@kernel
-def _power_step(gram, atoms, image, share, change):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _power_step(gram, atoms, image, share, change):
     """Replace atoms by normalised ``gram @ atoms``; zero matrices keep theirs.
 
     ``share`` receives the Rayleigh quotients, ``change`` the squared lengths of the steps.
@@ -132,14 +131,15 @@ def _power_step(gram, atoms, image, share, change):  # type: ignore[no-untyped-d
             atoms[i, w] = moved
 
 
-@kernel
-def top_eigenvectors(gram, atoms, tolerance):  # type: ignore[no-untyped-def]
+@vector_kernel
+def top_eigenvectors(gram, atoms, tolerance):
     """Replace each atom by the top eigenvector of its positive semidefinite matrix, which is overwritten.
 
     Power steps start from the atoms given. An eigenvector that is not the top one is a fixed point of them too, so
     a result is trusted only where its Rayleigh quotient is above 3/4 of the trace, as no other eigenvector's can
     then be. Where it is not, the matrix is squared, which squares all ratios of eigenvalues, and the steps go on;
     the few lanes that ten squarings do not separate go to LAPACK. A zero matrix leaves its atom alone.
+    ``updates.ksvd.top_eigenvector`` is for one matrix at a time; its BLAS calls would change the last bits here.
 
     Parameters
     ----------

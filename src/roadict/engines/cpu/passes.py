@@ -13,15 +13,14 @@ import numpy as np
 
 from roadict.engines.columns import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles
-from roadict.engines.cpu.vectors import load, splat, store, total
-from roadict.kernels import kernel
+from roadict.engines.cpu.vectors import load, splat, store, total, vector_kernel
 
 BLOCK = 16
 """Samples whose panels are gathered before their products are added to the Gram matrices."""
 
 
-@kernel
-def _shrinkage(norms, thresholds, codes, scale):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _shrinkage(norms, thresholds, codes, scale):
     """Turn squared norms of Â's columns into factors of group shrinkage, apply them to the codes, return Σ‖A‖."""
     zero = norms.dtype.type(0)
     for k in range(len(norms)):
@@ -35,8 +34,8 @@ def _shrinkage(norms, thresholds, codes, scale):  # type: ignore[no-untyped-def]
     return objective
 
 
-@kernel
-def _sum_lanes(lanes, sums):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _sum_lanes(lanes, sums):
     """Sum each row of lanes, and leave zeros for the next sample."""
     n_rows, width = lanes.shape
     for m in range(n_rows):
@@ -44,8 +43,8 @@ def _sum_lanes(lanes, sums):  # type: ignore[no-untyped-def]
         store(lanes, m * width, splat(lanes.dtype.type(0)))
 
 
-@kernel
-def _add_grams(panel, gram, count, state, following):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _add_grams(panel, gram, count, state, following):
     """Add a block's Gram matrices while the panels of the next block, from sample ``following`` on, come into cache."""
     size = gram.shape[1]
     lines = BLOCK * state[0].nbytes // LINE_BYTES // (len(panel) * n_tiles(size)) + 1
@@ -54,8 +53,8 @@ def _add_grams(panel, gram, count, state, following):  # type: ignore[no-untyped
         add_gram(panel[bundle], gram[bundle], count, state, following * state[0].size + bundle * step, lines)
 
 
-@kernel
-def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, means, rebuilt):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, means, rebuilt):
     """A, B and Q of one sample: from D = (A + B - Q)/2 and Q to their successors, in place.
 
     Q, a scaled multiplier, is left multiplied by ``factor``: the ρ of this iteration over that of the next.
@@ -103,8 +102,8 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, mea
     return objective, total(gaps) / 2, total(moved), total(size) / 4
 
 
-@kernel
-def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, factor, rises, turns, sums):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, factor, rises, turns, sums):
     """E, F and H of one sample to their successors, and what they add to the sums."""
     number = data.dtype.type
     inverse, many = number(1 / (n_atoms + 2)), number(n_atoms)
@@ -127,8 +126,8 @@ def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, fact
     sums[SIZE] += size
 
 
-@kernel
-def _add_squares(data, rebuilt, misfit, before, observed, sums):  # type: ignore[no-untyped-def]
+@vector_kernel
+def _add_squares(data, rebuilt, misfit, before, observed, sums):
     """Add the squared error, misfit and change of the misfit, over the observed entries of a block."""
     error = norm = drift = 0.0
     for n in range(len(misfit)):
@@ -142,8 +141,8 @@ def _add_squares(data, rebuilt, misfit, before, observed, sums):  # type: ignore
     sums[DRIFT] += drift
 
 
-@kernel
-def exact_chunk(  # type: ignore[no-untyped-def]
+@vector_kernel
+def exact_chunk(
     state,
     level,
     shift,
@@ -203,8 +202,8 @@ def exact_chunk(  # type: ignore[no-untyped-def]
         _add_grams(panel, gram, count, state, start + BLOCK)
 
 
-@kernel
-def _inexact_sample(  # type: ignore[no-untyped-def]
+@vector_kernel
+def _inexact_sample(
     consensus, first, second, data, misfit, atoms, thresholds, codes, coefficients, work, lanes, common, rebuilt,
     sums,
 ):  # fmt: skip
@@ -264,10 +263,8 @@ def _inexact_sample(  # type: ignore[no-untyped-def]
     sums[SIZE] += total(size)
 
 
-@kernel
-def inexact_chunk(  # type: ignore[no-untyped-def]
-    state, misfit, data, codes, atoms, thresholds, coefficients, panel, gram, sums
-):
+@vector_kernel
+def inexact_chunk(state, misfit, data, codes, atoms, thresholds, coefficients, panel, gram, sums):
     """One iteration of the inexact form for the samples of a chunk.
 
     ``state`` holds C, W1 and W2. W1, W2 and -``misfit`` are W_i = residual_i + U_i, of which S_i is the share r_i.
@@ -301,8 +298,8 @@ def inexact_chunk(  # type: ignore[no-untyped-def]
         _add_grams(panel, gram, count, state, start + BLOCK)
 
 
-@kernel
-def sum_grams(grams, bundle, packed):  # type: ignore[no-untyped-def]
+@vector_kernel
+def sum_grams(grams, bundle, packed):
     """Sum the chunks' Gram matrices of one bundle, in the order of the chunks: the lower halves, row after row."""
     n_chunks, size, width = grams.shape[0], grams.shape[2], grams.shape[4]
     packed[:] = 0
@@ -315,8 +312,8 @@ def sum_grams(grams, bundle, packed):  # type: ignore[no-untyped-def]
                 at += 1
 
 
-@kernel
-def unpack_gram(packed, gram):  # type: ignore[no-untyped-def]
+@vector_kernel
+def unpack_gram(packed, gram):
     """Spread the lower halves of one bundle's Gram matrices over whole matrices."""
     size, _, width = gram.shape
     at = 0
