@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import distributed
 
+import gpu_kernels
 from rank_data import CUTS, FORMS, HOLES, TRUTH
 from roadict import ROAD
 from roadict.ranks.collectives import gathered
@@ -26,9 +27,10 @@ FITS = FORMS | {
     "ball, missing": {"rho": 10.0, "missing_values": np.nan, "epsilon": 0.1},
     "lasso, missing": {"rho": 10.0, "missing_values": np.nan, "formulation": "lasso"},
     "reference": {"rho": 10.0, "engine": "reference", "max_iter": 20},
-    "cuda": {"rho": 10.0, "engine": "cuda", "max_iter": 2, "n_components": 3, "epsilon": 0.8},
     "auto": {"max_iter": 1000},
 }
+if not gpu_kernels.unusable():
+    FITS["cuda"] = {"rho": 10.0, "engine": "cuda", "max_iter": 2, "n_components": 3, "epsilon": 0.8}
 
 
 def model(name):

@@ -1,6 +1,5 @@
 """Parameters and starts that ROAD refuses, with which words."""
 
-import contextlib
 import re
 
 import numpy as np
@@ -54,10 +53,12 @@ def test_unknown_words_are_answered_with_the_known_ones():
             road(**{name: "nope"}).fit(X)
 
 
-def test_zero_dimensional_arrays_are_numbers_or_refused():
-    with contextlib.suppress(ValueError):
-        model = road(rho=np.array(10.0)).fit(X)
-        np.testing.assert_array_equal(model.components_, road(rho=10.0).fit(X).components_)
+def test_a_zero_dimensional_array_is_a_number_for_rho_which_may_be_an_array_and_else_refused():
+    model = road(rho=np.array(10.0)).fit(X)
+    np.testing.assert_array_equal(model.components_, road(rho=10.0).fit(X).components_)
+    for name, value in {"epsilon": 0.1, "tol": 1e-3, "max_iter": 5}.items():
+        with pytest.raises(ValueError, match=says(f"{name}=array({value!r})")):
+            road(**{name: np.array(value)}).fit(X)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
