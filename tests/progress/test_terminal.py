@@ -1,4 +1,4 @@
-"""What progress says of compilation."""
+"""How progress reports compilation."""
 
 import re
 
@@ -11,24 +11,24 @@ from roadict.progress import json_lines, terminal
 
 @pytest.fixture
 def slow_clock(monkeypatch):
-    """A clock that advances by a second whenever it is looked at, so that every compilation is worth telling."""
+    """A clock that advances by a second at every reading, so that every compilation is long enough to be reported."""
     ticks = iter(range(10**6))
     monkeypatch.setattr(terminal.time, "perf_counter", lambda: float(next(ticks)))
 
 
-def test_compiling_is_told_and_leaves_the_time_left_alone(slow_clock):
+def test_compiling_is_reported_and_not_counted_in_the_time_left(slow_clock):
     left = terminal.TimeLeft()
     assert left(1, 100) == "time left unknown"
     numba.njit(lambda x: x + 1)(1)
-    said = left(2, 100)
-    compiled = re.search(r"compiled once, in (\S+) s", said)
+    text = left(2, 100)
+    compiled = re.search(r"compiled in (\S+) s, first run only", text)
     assert float(compiled[1]) >= 1
-    # Of the ticks between steps 1 and 2 those of the compiler are not counted.
-    assert said.startswith("0.5/s"), said
+    # The ticks of the compiler between steps 1 and 2 are not counted.
+    assert text.startswith("0.5/s"), text
     assert "compiled" not in terminal.TimeLeft()(1, 100)
 
 
-def test_the_clock_starts_after_the_first_step_and_not_before_it(slow_clock):
+def test_the_clock_starts_after_the_first_step(slow_clock):
     left = terminal.TimeLeft()
     assert left(0, 100) == "time left unknown"
     for _ in range(50):
@@ -37,15 +37,15 @@ def test_the_clock_starts_after_the_first_step_and_not_before_it(slow_clock):
     assert left(2, 100).startswith("1/s")
 
 
-def test_a_short_compilation_is_not_told():
+def test_a_short_compilation_is_not_reported():
     left = terminal.TimeLeft()
     left(1, 100)
     assert "compiled" not in left(2, 100)
 
 
-@pytest.mark.parametrize("way", ["plain", "events"])
-def test_compiling_is_told_while_it_lasts(slow_clock, capsys, monkeypatch, way):
-    if way == "events":
+@pytest.mark.parametrize("output", ["plain", "events"])
+def test_compiling_is_reported_while_it_lasts(slow_clock, capsys, monkeypatch, output):
+    if output == "events":
         monkeypatch.setenv(json_lines.VARIABLE, "json")
     with progress_bar(quiet=False, verb="learning") as advance:
         advance(3, 100, "steps")
@@ -53,26 +53,26 @@ def test_compiling_is_told_while_it_lasts(slow_clock, capsys, monkeypatch, way):
         numba.njit(lambda x: x + 1)(1)
         lines = capsys.readouterr().err.splitlines()
     assert lines
-    if way == "plain":
-        assert re.fullmatch(r"learning waits for compilation, once: \d\.0 s so far", lines[0])
+    if output == "plain":
+        assert re.fullmatch(r"learning waits for compilation \(first run only\): \d\.0 s so far", lines[0])
     else:
-        told = json_lines.read(lines[0])["progress"]
-        assert re.fullmatch(r"\d\.0 s so far", told.pop("left"))
-        assert told == {"verb": "learning", "done": 3, "total": 100, "text": "compiling, once"}
+        event = json_lines.read(lines[0])["progress"]
+        assert re.fullmatch(r"\d\.0 s so far", event.pop("left"))
+        assert event == {"verb": "learning", "done": 3, "total": 100, "text": "compiling (first run only)"}
     numba.njit(lambda x: x + 2)(1)
-    assert capsys.readouterr().err == "", "nobody watches any more"
+    assert capsys.readouterr().err == "", "no listener remains"
 
 
-def test_the_compiling_of_all_kernels_is_counted(slow_clock):
-    told = []
-    with terminal.watching_compilation(told.append):
+def test_the_compilation_of_all_kernels_is_counted(slow_clock):
+    reported = []
+    with terminal.reporting_compilation(reported.append):
         for i in range(3):
             numba.njit(lambda x, i=i: x + i)(1)
-    assert len(told) >= 3
-    assert told == sorted(set(told)), "it goes on where the last one ended"
+    assert len(reported) >= 3
+    assert reported == sorted(set(reported)), "it continues where the last one ended"
 
 
-def test_quiet_commands_do_not_tell_of_compiling(slow_clock, capsys):
+def test_quiet_commands_do_not_report_compilation(slow_clock, capsys):
     with progress_bar(quiet=True, verb="learning"):
         numba.njit(lambda x: x + 3)(1)
     assert capsys.readouterr().err == ""
