@@ -1,4 +1,4 @@
-"""Figures: what they show is checked on the artists, and that they can be written on the files."""
+"""Figures: their content is checked on the artists, their formats on the files."""
 
 import itertools
 import math
@@ -115,10 +115,10 @@ def test_pictures_are_square_and_outlined_and_labels_apart_from_them():
         assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
 
 
-def test_too_many_pictures_say_how_many_are_left_out():
+def test_the_number_of_omitted_pictures_is_shown():
     figure = atoms_figure(random_atoms(300, 4))
     assert len(tiles(figure)) == 256
-    assert any("first 256 shown, 44 left out" in text for text in texts(figure))
+    assert any("first 256 shown, 44 omitted" in text for text in texts(figure))
     assert_inside(figure)
 
 
@@ -188,7 +188,7 @@ def test_at_most_32_pairs_are_shown(n_features):
     truth = random_atoms(50, n_features)
     figure = compare_atoms_figure(truth, truth)
     assert len(figure.axes) == 64
-    assert any("first 32 shown, 18 left out" in text for text in texts(figure))
+    assert any("first 32 shown, 18 omitted" in text for text in texts(figure))
     assert_inside(figure)
 
 
@@ -221,7 +221,7 @@ def test_history_has_two_panels(length):
     assert_inside(figure)
 
 
-def test_history_survives_zeros_nan_and_changing_penalties(tmp_path):
+def test_history_handles_zeros_nan_and_changing_penalties(tmp_path):
     history = make_history(5)
     history["error"] = np.zeros(5)
     history["primal"] = np.array([np.nan, 1, 0, np.inf, 0.1])

@@ -248,5 +248,5 @@ def test_ctrl_c_keeps_the_rows_and_says_so(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=GUARD)
     assert process.returncode == 130
-    kept = len(read_folder(tmp_path))
-    assert f"stopped; {kept} of 40 rows are kept in {tmp_path}: the same command goes on" in err
+    saved = len(read_folder(tmp_path))
+    assert f"stopped; {saved} of 40 rows are saved in {tmp_path}; run the same command again to continue" in err

@@ -1,4 +1,4 @@
-"""What progress says of the time left and of compilation, by a clock that the tests set."""
+"""What progress reports of the time left and of compilation, by a clock that the tests set."""
 
 import time
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ class Compilation:
         event.end_event("numba:compile")
 
 
-def test_compiling_is_told_and_leaves_the_time_left_alone(clock):
+def test_compiling_is_reported_and_not_counted_in_the_time_left(clock):
     left = terminal.TimeLeft()
     assert left(1, 100) == "time left unknown"
     clock.now += 2
@@ -37,7 +37,7 @@ def test_compiling_is_told_and_leaves_the_time_left_alone(clock):
         clock.now += 4
         with Compilation():  # of a kernel that the first calls: counted once
             clock.now += 3
-    assert left(2, 100) == "0.5/s  at most 3 min 16 s left  (compiled once, in 7.0 s)"
+    assert left(2, 100) == "0.5/s  at most 3 min 16 s left  (compiled in 7.0 s, first run only)"
     assert "compiled" not in terminal.TimeLeft()(1, 100)
 
 
@@ -50,7 +50,7 @@ def test_the_clock_starts_after_the_first_step_and_not_before_it(clock):
     assert left(2, 100) == "1/s  at most 1 min 38 s left"
 
 
-def test_a_short_compilation_is_not_told(clock):
+def test_a_short_compilation_is_not_reported(clock):
     left = terminal.TimeLeft()
     left(1, 100)
     with Compilation():
@@ -60,7 +60,7 @@ def test_a_short_compilation_is_not_told(clock):
 
 
 @pytest.mark.parametrize("way", ["plain", "events"])
-def test_compiling_is_told_while_it_lasts(clock, capsys, monkeypatch, way):
+def test_compiling_is_reported_while_it_lasts(clock, capsys, monkeypatch, way):
     if way == "events":
         monkeypatch.setenv(json_lines.VARIABLE, "json")
     with progress_bar(quiet=False, verb="learning") as advance:
@@ -71,17 +71,23 @@ def test_compiling_is_told_while_it_lasts(clock, capsys, monkeypatch, way):
             with Compilation():
                 said = capsys.readouterr().err
     if way == "plain":
-        assert said == "learning waits for compilation, once: 5.0 s so far\n"
+        assert said == "learning waits for compilation (first run only): 5.0 s so far\n"
     else:
-        expected = {"verb": "learning", "done": 3, "total": 100, "text": "compiling, once", "left": "5.0 s so far"}
-        assert json_lines.read(said) == {"progress": expected}
+        (event,) = json_lines.read(said).values()
+        assert event == {
+            "verb": "learning",
+            "done": 3,
+            "total": 100,
+            "text": "compiling (first run only)",
+            "left": "5.0 s so far",
+        }
     capsys.readouterr()
     clock.now += 5
     with Compilation():
         assert capsys.readouterr().err == "", "nobody watches any more"
 
 
-def test_quiet_commands_do_not_tell_of_compiling(clock, capsys):
+def test_quiet_commands_do_not_report_compiling(clock, capsys):
     with progress_bar(quiet=True, verb="learning"):
         clock.now += 5
         with Compilation():
@@ -92,10 +98,10 @@ def test_quiet_commands_do_not_tell_of_compiling(clock, capsys):
 
 
 def test_the_compiling_of_all_kernels_is_counted():
-    told = []
-    with terminal.watching_compilation(told.append):
+    reports = []
+    with terminal.reporting_compilation(reports.append):
         for i in range(3):
             numba.njit(lambda x, i=i: x + i)(1)
-    assert len(told) >= 3
-    assert told == sorted(set(told)), "it goes on where the last one ended"
-    assert told[-1] > 0
+    assert len(reports) >= 3
+    assert reports == sorted(set(reports)), "it continues where the last one ended"
+    assert reports[-1] > 0

@@ -159,7 +159,7 @@ class AlternatingDictionaryLearning(Learner):
     def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
         self._check_parameters()
         data, _ = self._validated(X, reset=True)
-        checks.moderate(float(np.abs(data).max()), data.dtype)
+        checks.data_range(float(np.abs(data).max()), data.dtype)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
         coder_alpha: float | None = alpha

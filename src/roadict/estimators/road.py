@@ -18,7 +18,7 @@ from roadict.estimators.agreement import agree_on_samples, agreed_parameters, ag
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.shared import warn_user
 from roadict.formulation import Triple
-from roadict.ranks.collectives import largest, offset, together
+from roadict.ranks.collectives import largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.multistart import Settings, learn
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
@@ -236,7 +236,7 @@ class ROAD(Learner):
         problem = agreed_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         plan = self._plan(data, observed, n_components, comm)
-        dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
+        dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components))
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
         problem |= agreed_start(dictionary, codes, engine, self.checkpoint is not None, comm)
@@ -303,7 +303,7 @@ class ROAD(Learner):
             self._check_parameters()
             return self._validated(X, reset=True, min_samples=fewest, first_row=first_row)
 
-        return agree_on_samples(*together(comm, act), comm)
+        return agree_on_samples(*on_all_ranks(comm, act), comm)
 
     def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
         """Return dict_init and code_init, checked and in the engine's units."""

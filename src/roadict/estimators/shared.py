@@ -37,7 +37,7 @@ def validated(
     missing = marker is not None
     X = checks.unmasked(plain(X), missing)
     if not missing:
-        checks.observed_only(X, hasattr(estimator, "missing_values"), first_row)
+        checks.no_nan(X, hasattr(estimator, "missing_values"), first_row)
     data = validate_data(
         estimator,
         X,
