@@ -1,4 +1,4 @@
-"""A real Chromium for tests of pages: what it shows, what it complains of, and what it asks the network for."""
+"""A real Chromium for tests of pages: what it shows, its console messages, and its network requests."""
 
 import json
 import os
@@ -25,7 +25,7 @@ INSIDE = ("data:", "blob:", "chrome:", "devtools:", "about:")
 
 
 def missing():
-    """Say why there is no browser, or return an empty text."""
+    """Return why there is no browser, or an empty text."""
     try:
         import selenium  # noqa: F401
     except ImportError:
@@ -42,7 +42,7 @@ class Browser:
         self.driver = driver
 
     def open(self, address, *, width=1200, height=900, phone=False, dark=False):
-        """Load a page in a window of that size; what was said and asked for before is forgotten."""
+        """Load a page in a window of that size; earlier messages and requests are discarded."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         emulate = self.driver.execute_cdp_cmd
@@ -51,41 +51,41 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         emulate("Emulation.setEmulatedMedia", {"features": [scheme]})
         self.driver.get("about:blank")
-        self.complaints()
+        self.console_errors()
         self.requests()
         self.driver.get(address)
-        # On a busy machine the driver now and then answers before the page is there.
-        there = "return location.href != 'about:blank' && document.readyState == 'complete'"
-        WebDriverWait(self.driver, 60).until(lambda driver: driver.execute_script(there))
+        # On a busy machine the driver sometimes responds before the page has loaded.
+        loaded = "return location.href != 'about:blank' && document.readyState == 'complete'"
+        WebDriverWait(self.driver, 60).until(lambda driver: driver.execute_script(loaded))
 
     def run(self, script, *arguments):
-        """Return what a script returns."""
+        """Run a script and return its result."""
         return self.driver.execute_script(script, *arguments)
 
     def find(self, selector):
-        """All elements that a CSS selector matches."""
+        """Return all elements that match a CSS selector."""
         return self.driver.find_elements("css selector", selector)
 
-    def complaints(self):
-        """Errors and warnings of the console since the last call."""
+    def console_errors(self):
+        """Return the console's errors and warnings since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
     def requests(self):
-        """Addresses that were asked for since the last call, but for what lies inside the page."""
+        """Return the addresses requested since the last call, except those inside the page."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [
+        requested = [
             event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
         ]
-        return [address for address in asked if not address.startswith(INSIDE)]
+        return [address for address in requested if not address.startswith(INSIDE)]
 
     def width_of_content(self):
-        """Pixels that the page is wide; more than the window means that it scrolls sideways."""
+        """Return the width of the page in pixels; above the window's it scrolls sideways."""
         return self.run("return document.documentElement.scrollWidth")
 
 
 @contextmanager
 def browser():
-    """Start Chromium with a profile of its own; it ends with the block."""
+    """Start Chromium with its own profile; it is closed at the end of the block."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -95,7 +95,7 @@ def browser():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         for flag in (*FLAGS, f"--user-data-dir={profile}"):
             options.add_argument(flag)
-        # The driver is named, so that Selenium does not look for one on the network.
+        # The driver is given, so that Selenium does not search for one on the network.
         driver = webdriver.Chrome(options=options, service=Service(DRIVER, env={**os.environ, "HOME": profile}))
         try:
             yield Browser(driver)

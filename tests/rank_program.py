@@ -1,4 +1,4 @@
-"""The program as processes that are forked from one which has imported all that they need, which takes seconds."""
+"""The program as processes forked from a server that has imported everything already, which takes seconds."""
 
 import multiprocessing
 import os
@@ -11,13 +11,13 @@ FORKS.set_forkserver_preload(
 )
 
 
-def be_the_program(arguments, folder, environment):
-    """Be ``python -m roadict`` in a folder; what it says goes to the file ``said`` there, which others may share."""
+def run_program(arguments, folder, environment):
+    """Run ``python -m roadict`` in a folder; its output is appended to the file ``output`` there."""
     os.chdir(folder)
     os.environ.update(environment)
-    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
+    output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
     sys.argv = ["roadict", *arguments]
     from roadict.__main__ import main
 
@@ -26,8 +26,8 @@ def be_the_program(arguments, folder, environment):
 
 @contextmanager
 def started(folder, *arguments, **environment):
-    """Start the program; its process ends with the block, if not before."""
-    process = FORKS.Process(target=be_the_program, args=([str(word) for word in arguments], folder, environment))
+    """Start the program; its process is killed at the end of the block."""
+    process = FORKS.Process(target=run_program, args=([*map(str, arguments)], folder, environment))
     process.start()
     try:
         yield process

@@ -4,7 +4,12 @@ import importlib
 import inspect
 import re
 
+import numpy as np
 import pytest
+from sklearn.base import clone
+
+from roadict import ROAD, AlternatingDictionaryLearning, SparseCoder
+from roadict.synthetic import planted
 
 MODULES = ("roadict", "roadict.metrics", "roadict.synthetic", "roadict.pictures", "roadict.plotting")
 MORE = (("roadict.runs.history", "History"), ("roadict.runs.loop", "Snapshot"))  # what the others hand out
@@ -72,38 +77,27 @@ def test_every_public_method_has_a_docstring_with_its_parameters(function):
         assert list(entries(sections(function)["Parameters"])) == names
 
 
-ATTRIBUTES = [
-    "components_",
-    "codes_",
-    "n_iter_",
-    "history_",
-    "stop_reason_",
-    "objective_",
-    "error_",
-    "rho_",
-    "atom_usage_",
-    "n_features_in_",
-]
-
-
-def test_help_of_road_answers_what_people_ask():
-    from roadict import ROAD
-
-    parts = sections(ROAD)
-    assert set(ATTRIBUTES) <= set(entries(parts["Attributes"]))
-    arrays = {**entries(parts["Parameters"]), **entries(parts["Attributes"])}
-    for name in ("dict_init", "code_init", "components_", "codes_", "atom_usage_"):
-        assert "of shape (" in arrays[name]
-    text = " ".join(inspect.getdoc(ROAD).split())
-    for answer in (
-        "Samples are rows",
-        "0 is the noise-free form",
-        "transform`` codes anew and may differ",
-        "NaN marks an entry that was not observed",
-        "The same integer gives the same result",
-        "None: all cores",
-        "Atoms of unit norm; the largest entry of each is positive",
-        "float32 stays",
-        "eq. ROAD-formulation",
-    ):
-        assert answer in text
+@pytest.mark.parametrize(
+    "model",
+    [
+        ROAD(8, max_iter=3, n_init=1, random_state=0),
+        AlternatingDictionaryLearning(8, n_nonzero_coefs=2, max_iter=3, random_state=0),
+        SparseCoder(np.eye(6)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:.*converged")
+def test_attributes_of_a_fit_are_those_of_the_docstring(model):
+    """With their types, and arrays with their shapes."""
+    model = clone(model).fit(planted(40, 6, 8, sparsity=2, random_state=0).data)
+    told = entries(sections(type(model))["Attributes"])
+    assert set(told) == {name for name in vars(model) if name.endswith("_")}
+    lengths = {"n_components": 8, "n_features": 6, "n_samples": 40}
+    for name, kind in told.items():
+        value = getattr(model, name)
+        if shape := re.search(r"of shape \((.*)\)", kind):
+            assert np.shape(value) == tuple(lengths[length] for length in re.findall(r"\w+", shape[1])), name
+        elif kind.startswith("{"):
+            assert f'"{value}"' in kind, name
+        else:
+            assert ("None" if value is None else type(value).__name__) in kind.split(" or "), name

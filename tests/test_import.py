@@ -1,4 +1,4 @@
-"""What an import brings along, and in which order: heavy packages wait until they are needed."""
+"""Imports are lazy: heavy packages are imported on first use."""
 
 import os
 import subprocess
@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-# scikit-learn brings SciPy, and pandas where it is installed.
+# scikit-learn imports SciPy, and pandas if it is installed.
 HEAVY = ("numba", "torch", "matplotlib", "skimage", "sklearn", "scipy", "pandas", "gradio", "typer")
 
 
 def imported_by(statement):
-    """The heavy packages that a fresh Python has loaded after a statement."""
+    """Return the heavy packages that a new Python has imported after a statement."""
     program = f"import sys; {statement}; print(*[name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     return set(done.stdout.split())
@@ -35,7 +35,7 @@ def test_imports_are_lazy(statement, allowed):
     assert imported_by(statement) <= allowed
 
 
-def test_the_program_learns_where_torch_is_not_installed(tmp_path):
+def test_the_program_learns_without_torch(tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('no torch', name='torch')")
     np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(20, 3)))
     done = subprocess.run(

@@ -70,7 +70,7 @@ def test_greedy_matching_is_the_papers_loop(n_estimated):
 
 def test_greedy_depends_on_the_order_where_optimal_does_not():
     truth = np.eye(2)
-    estimated = np.array([[0.6, 0.8], [0.0, 1.0]])  # the first one steals the second one's partner
+    estimated = np.array([[0.6, 0.8], [0.0, 1.0]])  # the first one takes the second one's partner
     assert dictionary_error(estimated, truth, "greedy") == pytest.approx(1 - 0.8 / 2)
     assert dictionary_error(estimated, truth, "optimal") == pytest.approx(1 - 1.6 / 2)
     assert dictionary_error(estimated[::-1], truth, "greedy") == pytest.approx(1 - 1.6 / 2)
@@ -103,7 +103,7 @@ def test_known_values(matching):
     assert dictionary_error(-3 * orthogonal[::-1], orthogonal, matching) == pytest.approx(0, abs=1e-15)
     assert dictionary_error(orthogonal[:4], orthogonal, matching) == pytest.approx(2 / 6)
     assert dictionary_error(np.zeros((6, 6)), orthogonal, matching) == 1
-    # A zero true atom can be found by nobody; extra learned atoms cost nothing.
+    # A zero true atom cannot be recovered; extra learned atoms cost nothing.
     with_zero = np.vstack([orthogonal[:5], np.zeros(6)])
     assert dictionary_error(orthogonal, with_zero, matching) == pytest.approx(1 / 6)
     assert dictionary_error(np.vstack([orthogonal, truth]), orthogonal, matching) == pytest.approx(0)
@@ -111,7 +111,7 @@ def test_known_values(matching):
 
 
 @pytest.mark.parametrize("matching", MATCHINGS)
-def test_match_atoms_undoes_a_permutation_with_signs(matching):
+def test_match_atoms_inverts_a_permutation_with_signs(matching):
     rng = np.random.default_rng(1)
     truth = np.linalg.qr(rng.standard_normal((7, 7)))[0]
     order, signs = rng.permutation(7), rng.choice([-1.0, 1.0], 7)

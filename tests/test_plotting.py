@@ -1,5 +1,6 @@
-"""Figures: what they show is checked on the artists, and that they can be written on the files."""
+"""Figures: their content is checked on the artists, their formats on the files."""
 
+import itertools
 import math
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.transforms import Bbox
 
 from roadict.plotting import atoms_figure, compare_atoms_figure, history_figure, save_figure
 
@@ -57,24 +59,32 @@ def curves(axes):
     return [line.get_ydata() for line in axes.lines if len(line.get_ydata()) > 2]
 
 
-def assert_inside(figure):
-    """No heading, label or title leaves the figure, and no two axes overlap."""
+def drawn(figure):
+    """Draw a figure; return what gives the box of an artist, in pixels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
-    page = figure.bbox
-    for text in [*figure.texts, *(a.title for a in figure.axes), *(a.xaxis.label for a in figure.axes)]:
+    return lambda artist: artist.get_window_extent(renderer)
+
+
+def assert_apart(boxes):
+    for one, other in itertools.combinations(boxes, 2):
+        overlap_x = min(one.x1, other.x1) - max(one.x0, other.x0)
+        overlap_y = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert min(overlap_x, overlap_y) < 1.5  # pixels
+
+
+def assert_inside(figure):
+    """No heading, label or title leaves the figure, and no two axes overlap."""
+    box_of, page = drawn(figure), figure.bbox
+    labels = [text for axes in figure.axes for text in (axes.title, axes.xaxis.label, *axes.texts)]
+    for text in [*figure.texts, *labels]:
         if text.get_text():
-            box = text.get_window_extent(renderer)
+            box = box_of(text)
             assert page.x0 <= box.x0 < box.x1 <= page.x1, text
             assert page.y0 <= box.y0 < box.y1 <= page.y1, text
-    boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
-    for index, box in enumerate(boxes):
-        for other in boxes[:index]:
-            overlap_x = min(box.x1, other.x1) - max(box.x0, other.x0)
-            overlap_y = min(box.y1, other.y1) - max(box.y0, other.y0)
-            assert min(overlap_x, overlap_y) < 1.5  # pixels
+    assert_apart([axes.get_tightbbox() for axes in figure.axes])
 
 
 @pytest.mark.parametrize("n_atoms", [1, 3, 32, 100])
@@ -88,26 +98,27 @@ def test_square_atoms_become_pictures_with_colours_symmetric_about_zero(n_atoms)
     assert f"{n_atoms} atoms of 16 features" in texts(figure)
 
 
-def test_pictures_are_square_apart_and_outlined():
-    figure = atoms_figure(random_atoms(30, 9))
+def test_pictures_are_square_and_outlined_and_labels_apart_from_them():
+    figure = atoms_figure(random_atoms(30, 9), usage=np.linspace(1, 0, 30))
+    box_of, axes = drawn(figure), figure.axes[0]
     places = np.array([place for _, place in tiles(figure)])
-    assert len(places) == 30
-    size = places[:, 2:] - places[:, :2]
-    np.testing.assert_allclose(size, size[0, 0])
-    axes = figure.axes[0]
     outlines = [np.array(line.get_data()) for line in axes.lines]
     np.testing.assert_allclose([[*line.min(axis=1), *line.max(axis=1)] for line in outlines], places, atol=1e-12)
-    assert axes.get_aspect() == "auto"
-    assert axes.get_xlim() == (0, pytest.approx(places[:, 2].max()))
-    assert axes.get_ylim() == (pytest.approx(places[:, 3].max()), 0)
-    width, height = figure.get_size_inches() * axes.get_position().size
-    assert width / axes.get_xlim()[1] == pytest.approx(height / axes.get_ylim()[0])  # square on paper, too
+    corners = [axes.transData.transform(place.reshape(2, 2)) for place in places]
+    boxes = [Bbox([[left, bottom], [right, top]]) for (left, top), (right, bottom) in corners]
+    assert len(boxes) == len(axes.texts) == 30
+    assert_apart([*boxes, *map(box_of, axes.texts)])
+    for box in boxes:
+        assert box.width == pytest.approx(box.height, abs=1)
+        assert box.width > 10
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
 
 
-def test_too_many_pictures_say_how_many_are_left_out():
+def test_the_number_of_omitted_pictures_is_shown():
     figure = atoms_figure(random_atoms(300, 4))
     assert len(tiles(figure)) == 256
-    assert any("first 256 shown, 44 left out" in text for text in texts(figure))
+    assert any("first 256 shown, 44 omitted" in text for text in texts(figure))
     assert_inside(figure)
 
 
@@ -117,8 +128,6 @@ def test_usage_orders_and_labels_atoms():
     assert_shows(tiles(figure)[0][0], atoms[2])
     found = texts(figure)
     assert "costs $5 and $6" in found
-    lowest = max(place[3] for _, place in tiles(figure))
-    assert figure.axes[0].get_ylim()[0] > lowest + 0.1  # inches for the labels
     assert [text for text in found if "%" in text or text == "unused"] == ["50 %", "12.3 %", "10 %", "unused"]
     assert any("most used first, 1 unused" in text for text in found)
     assert_inside(figure)
@@ -179,7 +188,7 @@ def test_at_most_32_pairs_are_shown(n_features):
     truth = random_atoms(50, n_features)
     figure = compare_atoms_figure(truth, truth)
     assert len(figure.axes) == 64
-    assert any("first 32 shown, 18 left out" in text for text in texts(figure))
+    assert any("first 32 shown, 18 omitted" in text for text in texts(figure))
     assert_inside(figure)
 
 
@@ -212,7 +221,7 @@ def test_history_has_two_panels(length):
     assert_inside(figure)
 
 
-def test_history_survives_zeros_nan_and_changing_penalties(tmp_path):
+def test_history_handles_zeros_nan_and_changing_penalties(tmp_path):
     history = make_history(5)
     history["error"] = np.zeros(5)
     history["primal"] = np.array([np.nan, 1, 0, np.inf, 0.1])

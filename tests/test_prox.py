@@ -1,4 +1,4 @@
-"""Every prox against competitor points: no other point may have a smaller objective."""
+"""Every prox against competitor points: none may have a smaller objective."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ matrices = arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 4)), e
 
 
 def competitors(point, others, rng):
-    """Points near and far, and some that a plausible wrong formula would give."""
+    """Yield points near and far, and some that a plausible wrong formula would give."""
     yield from others
     for size in (1e-3, 1e-1, 1.0, 10.0):
         for _ in range(10):
@@ -68,7 +68,7 @@ def test_nearest_rank_one_beats_other_rank_one_matrices(matrix):
             assert distance <= np.linalg.norm(np.outer(matrix @ unit, unit) - matrix) + 1e-9
 
 
-def test_nearest_rank_one_takes_stacks():
+def test_nearest_rank_one_accepts_stacks():
     stack = np.random.default_rng(0).standard_normal((3, 6, 4))
     codes, atoms = nearest_rank_one(stack)
     for matrix, code, atom in zip(stack, codes, atoms, strict=True):

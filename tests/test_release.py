@@ -1,4 +1,4 @@
-"""What a release says of itself: one version, complete metadata, extras told. ``make dist`` builds and tries it."""
+"""Release metadata: one version, complete fields, documented extras. ``make dist`` builds and tests a release."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ def test_the_version_is_in_one_place():
     assert PROJECT["dynamic"] == ["version"]
     assert "version" not in PROJECT
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert cited[1] == roadict.__version__  # the one copy: a citation must carry its own
+    assert cited[1] == roadict.__version__  # the only copy: a citation needs its own
     elsewhere = [
         path for path in (ROOT / "src").rglob("*.py") if re.search(r"__version__\s*=", path.read_text(encoding="utf-8"))
     ]
@@ -31,10 +31,10 @@ def test_the_metadata_is_complete():
     assert (ROOT / "src" / "roadict" / "py.typed").exists()
 
 
-def test_every_extra_is_told():
+def test_every_extra_is_documented():
     text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
-    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", text, flags=re.MULTILINE))))
-    assert told == set(PROJECT["optional-dependencies"]) - {"all"}
+    documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", text, flags=re.MULTILINE))))
+    assert documented == set(PROJECT["optional-dependencies"]) - {"all"}
     assert "`.[all]`" in text
     *_, everything = PROJECT["optional-dependencies"]["all"]
-    assert set(re.search(r"\[(.+)\]", everything)[1].split(",")) == told - {"docs", "dev"}
+    assert set(re.search(r"\[(.+)\]", everything)[1].split(",")) == documented - {"docs", "dev"}

@@ -84,5 +84,5 @@ def test_pages_open_in_a_browser_without_a_complaint(chromium, address):
     for page in PAGES:
         chromium.open(f"{address}/{page}", width=1280, height=1600)
         assert "roadict" in chromium.driver.title
-        assert chromium.complaints() == [], page
+        assert chromium.console_errors() == [], page
         assert [asked for asked in chromium.requests() if not asked.startswith(address)] == [], page

@@ -1,4 +1,4 @@
-"""Planted problems: what is promised about shapes, distributions, noise and seeds."""
+"""Planted problems: shapes, distributions, noise and seeds."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_fixed_sparsity_has_that_many_standard_normals_on_uniform_supports():
     np.testing.assert_allclose(np.diag(pairs), 3 / 8, atol=0.02)
     # Two given atoms of eight are both among three drawn ones with probability 3·2 / (8·7).
     np.testing.assert_allclose(pairs[~np.eye(8, dtype=bool)], 6 / 56, atol=0.02)
-    # The size of a coefficient must not depend on its place.
+    # The size of a coefficient must not depend on its position.
     spread = np.sqrt((codes**2).sum(axis=0) / (codes != 0).sum(axis=0))
     np.testing.assert_allclose(spread, 1, atol=0.04)
 
@@ -48,14 +48,14 @@ def test_bernoulli_codes_have_that_share_of_standard_normals():
     assert (planted(10, 4, 5, probability=1, random_state=0).codes != 0).all()
 
 
-@pytest.mark.parametrize("wanted", [-7.5, 0, 30, 120.0])
-def test_noise_has_the_asked_ratio(wanted):
-    problem = planted(40, 8, 16, sparsity=2, snr_db=wanted, random_state=4)
+@pytest.mark.parametrize("expected", [-7.5, 0, 30, 120.0])
+def test_noise_has_the_requested_ratio(expected):
+    problem = planted(40, 8, 16, sparsity=2, snr_db=expected, random_state=4)
     ratio = np.linalg.norm(problem.codes @ problem.dictionary) / np.linalg.norm(problem.noise)
-    assert 20 * np.log10(ratio) == pytest.approx(wanted, abs=1e-10)
+    assert 20 * np.log10(ratio) == pytest.approx(expected, abs=1e-10)
 
 
-def test_noise_is_white_and_absent_unless_asked():
+def test_noise_is_white_and_absent_by_default():
     noise = planted(20_000, 5, 10, sparsity=2, snr_db=20, random_state=5).noise
     covariance = noise.T @ noise / np.mean(noise**2) / len(noise)
     np.testing.assert_allclose(covariance, np.eye(5), atol=0.03)
@@ -101,7 +101,7 @@ def test_every_kind_of_random_state_repeats(make):
     np.testing.assert_array_equal(make_problem(make()), make_problem(make()))
 
 
-def test_a_generator_moves_on_and_a_seed_sequence_does_not():
+def test_a_generator_advances_and_a_seed_sequence_does_not():
     for source in (np.random.default_rng(0), np.random.RandomState(0), None):
         assert not np.array_equal(make_problem(source), make_problem(source))
     sequence = np.random.SeedSequence(0)
@@ -139,7 +139,7 @@ def test_a_start_from_the_same_seed_is_not_the_truth():
         ({"sparsity": 2, "n_features": 2.5}, r"n_features=2.5 must be"),
     ],
 )
-def test_bad_arguments_say_value_bound_and_remedy(arguments, message):
+def test_bad_arguments_are_refused_with_value_bound_and_remedy(arguments, message):
     sizes = {"n_samples": 5, "n_features": 6, "n_components": 9}
     with pytest.raises(ValueError, match=message):
         planted(**{**sizes, "random_state": 0, **arguments})

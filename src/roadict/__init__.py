@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is public on first use, so that ``import roadict`` stays light."""
+    """Import public names on first use, so that ``import roadict`` stays light."""
     if name not in __all__:
         raise AttributeError(f"module 'roadict' has no attribute {name!r}")
     return getattr(import_module(f"roadict.{'checkpoints.schedule' if name == 'Checkpoint' else 'estimators'}"), name)
 
 
 def __dir__() -> list[str]:
-    """List the public names, those not yet imported included."""
+    """List the public names, including those not yet imported."""
     return sorted(__all__)

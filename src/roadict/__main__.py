@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the program; Ctrl-C while it is still being loaded is told in one line as well."""
+    """Run the program; Ctrl-C during its import is reported in one line, too."""
     try:
         from roadict.cli import app
 

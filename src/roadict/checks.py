@@ -1,4 +1,4 @@
-"""Checks of what users pass: every error says the value, the bound and the remedy."""
+"""Validation of user input: every error states the value, the bound and the remedy."""
 
 import math
 import numbers
@@ -12,8 +12,8 @@ from roadict.tensors import plain
 
 Array = NDArray[np.floating]
 
-LARGEST_CODE = 1e6
-"""Codes larger than this many times the data are not expected of any run."""
+MAX_CODE = 1e6
+"""Largest codes to expect of a run, relative to the data."""
 
 
 def whole_number(name: str, value: Any, smallest: int = 1) -> int:
@@ -55,14 +55,14 @@ def three_numbers(name: str, value: Any) -> tuple[float, float, float]:
 
 
 def one_of(name: str, value: Any, known: Collection[str], *more: str) -> None:
-    """Refuse a value that is not among the known ones; ``more`` says what else would do."""
+    """Refuse a value that is not among the known ones; ``more`` describes other valid values."""
     if not isinstance(value, str) or value not in known:
         choices = [*map(repr, known), *more]
         raise ValueError(f"{name}={value!r} must be {'one of ' if len(choices) > 2 else ''}{' or '.join(choices)}")
 
 
 def plural(count: int, noun: str) -> str:
-    """Count things.
+    """Return a count with its noun.
 
     Examples
     --------
@@ -73,16 +73,16 @@ def plural(count: int, noun: str) -> str:
 
 
 def unmasked(X: Any, missing: bool) -> Any:
-    """Turn a NumPy masked array into one with NaN where it is masked; refuse it where NaN is not welcome."""
+    """Turn a NumPy masked array into one with NaN where it is masked; refuse it if NaN is not allowed."""
     if not isinstance(X, np.ma.MaskedArray) or not np.ma.is_masked(X):
         return X
     if not missing:
-        raise ValueError("X is a masked array; pass missing_values=np.nan if the mask marks entries not observed")
+        raise ValueError("X is a masked array; pass missing_values=np.nan if the mask marks unobserved entries")
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
 
 
-def observed_only(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
-    """Refuse NaN with the remedy that fits; other bad input is left to later checks.
+def no_nan(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
+    """Refuse NaN with the appropriate remedy; other bad input is left to later checks.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def observed_only(X: Any, missing_values: bool = True, first_row: int = 0) -> No
     missing_values : bool
         Whether the estimator has a parameter of this name.
     first_row : int
-        Number of the first row of X among those of all ranks.
+        Global number of the first row of X, over all ranks.
     """
     if hasattr(X, "isna"):
         nan = np.asarray(X.isna())
@@ -101,17 +101,17 @@ def observed_only(X: Any, missing_values: bool = True, first_row: int = 0) -> No
     if nan.ndim == 2 and nan.any():
         rows, columns = np.nonzero(nan)
         remedy = (
-            "pass missing_values=np.nan (--missing on the command line) if NaN marks entries that were not observed"
+            "pass missing_values=np.nan (--missing on the command line) if NaN marks unobserved entries"
             if missing_values
-            else "leave such samples out, or use ROAD with missing_values=np.nan"
+            else "remove such samples, or use ROAD with missing_values=np.nan"
         )
         where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]})"
         raise ValueError(f"Input X contains NaN in {where}; {remedy}")
 
 
-def moderate(largest: float, dtype: np.dtype[Any]) -> None:
-    """Refuse data X that is all zero, or so large that codes might leave the range of its dtype."""
-    limit = float(np.finfo(dtype).max) / LARGEST_CODE
+def data_range(largest: float, dtype: np.dtype[Any]) -> None:
+    """Refuse data X that is all zero, or so large that codes might overflow its dtype."""
+    limit = float(np.finfo(dtype).max) / MAX_CODE
     if largest == 0:
         raise ValueError("all entries of X are zero; there is nothing to learn from")
     if largest > limit:
@@ -136,10 +136,8 @@ def matrix(name: str, value: Any) -> Array:
     """
     array = _real_array(name, value, "it must be a matrix with one atom per row")
     if array.ndim != 2 or array.size == 0:
-        wanted = (
-            "it must have two dimensions, one atom per row" if array.ndim != 2 else "it needs an atom and a feature"
-        )
-        raise ValueError(f"{name} has shape {array.shape}; {wanted}")
+        bound = "it must have two dimensions, one atom per row" if array.ndim != 2 else "it needs an atom and a feature"
+        raise ValueError(f"{name} has shape {array.shape}; {bound}")
     return array.astype(array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
 
 
@@ -147,15 +145,15 @@ def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[A
     """Return a finite array of this shape."""
     array = _real_array(name, value, f"it must have shape {shape}")
     if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, but the data and n_components ask for {shape}")
+        raise ValueError(f"{name} has shape {array.shape}, but the data and n_components require {shape}")
     return array.astype(dtype)
 
 
-def _real_array(name: str, value: Any, wanted: str) -> NDArray[Any]:
+def _real_array(name: str, value: Any, bound: str) -> NDArray[Any]:
     try:
         array = np.asarray(plain(value))
     except ValueError as ragged:
-        raise ValueError(f"{name} is not a matrix ({ragged}); {wanted}") from None
+        raise ValueError(f"{name} is not a matrix ({ragged}); {bound}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers")
     if not np.isfinite(array).all():
@@ -175,7 +173,7 @@ def given_dictionary(name: str, value: Any, shape: tuple[int, int], dtype: np.dt
 def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, NDArray[np.bool_] | None]:
     """Split data with NaN into data with zeros and a mask of the observed entries (None: all).
 
-    Rows are told with numbers from ``first_row`` on.
+    Error messages number rows from ``first_row`` on.
     """
     if not missing or not np.isnan(X).any():
         return X, None
@@ -183,5 +181,5 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
         rows = plural(len(empty), "sample")
-        raise ValueError(f"{rows} with no observed entry (first: row {first_row + empty[0]}); leave such samples out")
+        raise ValueError(f"{rows} with no observed entry (first: row {first_row + empty[0]}); remove such samples")
     return np.where(observed, X, 0).astype(X.dtype), observed

@@ -1,4 +1,4 @@
-"""Small matrix functions that the rest shares."""
+"""Small shared matrix functions."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ FloatArray = NDArray[np.float64]
 
 
 def unit_rows(matrix: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Rows of unit norm, and the norms, however small or large the rows are; zero rows stay zero.
+    """Return rows of unit norm and the norms, without overflow or underflow; zero rows stay zero.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def unit_rows(matrix: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
 
 
 def leading_signs(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Sign of the largest entry of every row, 1 for a row of zeros: rows times their sign lead with a positive entry.
+    """Return the sign of the largest entry of every row, 1 for rows of zeros.
 
     Examples
     --------
@@ -39,15 +39,15 @@ def leading_signs(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 def solve_ridge(gram: FloatArray, cross: NDArray[Any], ridge: float, towards: NDArray[Any] | None = None) -> FloatArray:
-    """Least squares by the normal equations, held by a ridge relative to the energy of the codes.
+    """Solve least squares by the normal equations, with a ridge relative to the energy of the codes.
 
     Minimises ``‖data - codes @ atoms‖_F² + w ‖atoms - towards‖_F²`` over atoms, where w is ``ridge`` times the mean
-    of the diagonal of the Gram matrix. Atoms without use are at ``towards``.
+    of the diagonal of the Gram matrix. Unused atoms equal ``towards``.
 
     Parameters
     ----------
     gram : array of shape (n_components, n_components)
-        ``codes.T @ codes``. Its diagonal is changed.
+        ``codes.T @ codes``. Its diagonal is modified.
     cross : array of shape (n_components, n_features)
         ``codes.T @ data``.
     ridge : float, above zero
@@ -67,15 +67,15 @@ def solve_ridge(gram: FloatArray, cross: NDArray[Any], ridge: float, towards: ND
 
 
 def of_order_one(data: NDArray[Any], largest: float | None = None) -> tuple[NDArray[Any], float]:
-    """Divide data that are not all zero by the power of two that brings the largest entry into [1, 2); exact.
+    """Divide nonzero data by the power of two that brings the largest entry into [1, 2); exact.
 
-    ``largest`` is that entry's size, where the data are a part of those it belongs to.
+    ``largest`` is that entry's magnitude, if it may belong to another part of the data.
 
     Returns
     -------
     data : array like data
     unit : float
-        What it was divided by.
+        The divisor.
 
     Examples
     --------

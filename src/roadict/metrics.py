@@ -1,4 +1,4 @@
-"""How close is a learned dictionary to the true one, and a picture to its original."""
+"""How close a learned dictionary is to the true one, and a picture to its original."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching 
     """One minus the mean absolute correlation of the true atoms with their matched learned ones (eq. DRE).
 
     ``1 − (1/K) Σ_k |⟨truth_k, estimated_match(k)⟩|`` over the K true atoms, all normalised. Order, sign
-    and length of atoms do not matter. A zero atom correlates with nothing, and a true atom that is left
-    without a partner (fewer learned atoms than true ones) counts as correlation 0.
+    and length of atoms do not matter. A zero atom correlates with nothing, and a true atom without a
+    partner (fewer learned atoms than true ones) counts as correlation 0.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching 
     truth : array-like of shape (n_components, n_features)
     matching : {"optimal", "greedy"}, default="optimal"
         "optimal" pairs atoms one to one with the largest total correlation (Hungarian method).
-        "greedy" is the paper's: learned atoms, in their order, each take the best true atom still free.
+        "greedy" is the paper's: each learned atom, in order, takes the best true atom that is still free.
         It depends on the order and is never below the optimal error.
 
     Returns
     -------
     float
-        0 for the same atoms, 1 where nothing correlates.
+        0 for the same atoms, 1 if nothing correlates.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def match_atoms(
     Returns
     -------
     indices : ndarray of int, shape (n_components,)
-        Row of `estimated` matched with each true atom; −1 where none is left.
+        Row of `estimated` matched with each true atom; −1 if none is left.
     signs : ndarray of float, shape (n_components,)
-        −1.0 where the learned atom points the other way, else 1.0.
+        −1.0 if the learned atom has the opposite sign, else 1.0.
 
     Examples
     --------
@@ -92,8 +92,7 @@ def psnr(image: ArrayLike, reference: ArrayLike, peak: float = 1.0) -> float:
     Parameters
     ----------
     image, reference : array-like of the same shape
-        Pictures of any number of dimensions. Integers are taken as they are: 8-bit pictures need
-        ``peak=255``.
+        Pictures of any number of dimensions. Integers are not rescaled: 8-bit pictures need ``peak=255``.
     peak : float, default=1.0
         The largest possible value.
 
@@ -152,7 +151,7 @@ def _correlations(estimated: ArrayLike, truth: ArrayLike) -> FloatArray:
 
 
 def _match(strength: FloatArray, matching: str) -> IndexArray:
-    """Row of `strength` for each of its columns, −1 where none is left."""
+    """Return the matched row of `strength` for each column, −1 if none is left."""
     partner = np.full(strength.shape[1], -1, dtype=np.intp)
     if matching == "optimal":
         rows, columns = scipy.optimize.linear_sum_assignment(strength, maximize=True)

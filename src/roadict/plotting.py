@@ -1,4 +1,4 @@
-"""Pictures of dictionaries and of the run that learned them.
+"""Figures of dictionaries and of the run that learned them.
 
 Figures are made without pyplot, so they need no display and leave no global state behind; `save_figure`
 writes them, and notebooks show them. Matplotlib is imported on first use.
@@ -50,8 +50,8 @@ _TILE_PIXELS = 48  # at least, so that gaps between tiles can be a small part of
 def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLike | None = None) -> Figure:
     """Draw the atoms of a dictionary.
 
-    Atoms whose length is a square number become square pictures (at most 256, the figure says how many
-    are left out), others become curves, and more than 64 of those a heat map. Colours are symmetric about
+    Atoms whose length is a square number become square pictures (at most 256; the figure states how many
+    are omitted), others become curves, and more than 64 of those a heat map. Colours are symmetric about
     zero.
 
     Parameters
@@ -112,7 +112,7 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     found = int((strength > 0.99).sum())
     heading = title or f"True and learned atoms: {found} of {len(true)} correlate above 0.99"
     shown = min(len(true), MAX_PAIRS)
-    note = f"|correlation| below each pair, {strength.mean():.4f} on average" + _left_out(shown, len(true))
+    note = f"|correlation| below each pair, {strength.mean():.4f} on average" + _omitted(shown, len(true))
 
     side = _side(true.shape[1])
     cell = (0.9, 0.9) if side else (1.2, 0.75)
@@ -142,12 +142,12 @@ def history_figure(
     Parameters
     ----------
     history : mapping of str to array-like of shape (n_iterations,)
-        Needs objective and error, and either primal and dual or code_change and atom_change; rho, if there, goes into
-        the heading. Other keys are ignored. Zeros and NaN have no place on a log scale and leave gaps.
+        Needs objective and error, and either primal and dual or code_change and atom_change; rho, if present, is shown
+        in the heading. Other keys are ignored. Zeros and NaN leave gaps on the log scale.
     title : str, default=None
         None: the number of iterations.
     finished : (float, float, str), default=None
-        Objective and error of the fit as it was returned, a marked point, and its label.
+        Objective and error of the returned fit, drawn as a marker, and its label.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def history_figure(
 
 
 def _mark_finished(left: Axes, right: Axes, length: int, finished: tuple[float, float, str]) -> None:
-    """Mark the fit that was returned: its objective and error are not those of the last iteration."""
+    """Mark the returned fit: its objective and error are not those of the last iteration."""
     objective, error, label = finished
     left.plot(length, objective, "D", color=_TRUE, mfc="none", ms=7, label=label)
     left.legend(loc="best", frameon=True, framealpha=0.85, fontsize=9)
@@ -208,7 +208,7 @@ def _mark_finished(left: Axes, right: Axes, length: int, finished: tuple[float, 
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) -> None:
-    """Write a figure in the format its suffix names; an existing file is replaced only when all went well.
+    """Write a figure in the format of its suffix; an existing file is replaced only on success.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ def _side(n_features: int) -> int:
     return side if side * side == n_features else 0
 
 
-def _left_out(shown: int, total: int) -> str:
-    return f" · first {shown} shown, {total - shown} left out" if shown < total else ""
+def _omitted(shown: int, total: int) -> str:
+    return f" · first {shown} shown, {total - shown} omitted" if shown < total else ""
 
 
 def _unused(shares: FloatArray | None) -> str:
@@ -270,14 +270,14 @@ def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
     if "rho" not in history:
         return ""
     rho = np.asarray(history["rho"], dtype=np.float64)
-    if np.isnan(rho).all():  # of a method without it
+    if np.isnan(rho).all():  # a method without ρ
         return ""
     first, last = (", ".join(f"{value:.4g}" for value in np.atleast_1d(row)) for row in (rho[0], rho[-1]))
     return f", ρ = {first}" + (f" → {last}" if last != first else "")
 
 
 def _figure(width: float, height: float, heading: str, note: str) -> Figure:
-    """Make a figure of that many inches with a centred heading and a quiet note below it."""
+    """Make a figure of this size in inches with a centred heading and a grey note below it."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
@@ -287,7 +287,7 @@ def _figure(width: float, height: float, heading: str, note: str) -> Figure:
 
 
 def _cell(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes without ticks at a place given in inches from the upper left corner."""
+    """Add axes without ticks at a position in inches from the upper left corner."""
     total_width, total_height = figure.get_size_inches()
     bottom = total_height - top - height
     bounds = (left / total_width, bottom / total_height, width / total_width, height / total_height)
@@ -354,7 +354,7 @@ def _picture_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray
     height, grid_width = (pixel * length for length in sheet.shape)
     grid_height = height + (gaps[0] * pixel if labelled else 0)
     width = max(_MIN_WIDTH, grid_width + 2 * _MARGIN + 0.9)
-    note = "each atom on its own scale, white is zero" + _unused(shares) + _left_out(len(shown), len(atoms))
+    note = "each atom on its own scale, white is zero" + _unused(shares) + _omitted(len(shown), len(atoms))
     figure = _figure(width, _HEAD + grid_height + _MARGIN, heading, note)
     left = (width - grid_width) / 2
     axes = _cell(figure, left, _HEAD, grid_width, grid_height)

@@ -1,4 +1,4 @@
-"""Proximal operators and projections: each docstring holds the objective that its function minimises."""
+"""Proximal operators and projections: each docstring states the objective that is minimised."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,13 @@ def shrink_groups(points: Array, threshold: float) -> Array:
            [0. , 0. ]])
     """
     lengths = np.linalg.norm(points, axis=-1, keepdims=True)
-    kept = np.maximum(lengths - threshold, 0)
-    factors: Array = np.divide(kept, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    shrunk = np.maximum(lengths - threshold, 0)
+    factors: Array = np.divide(shrunk, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return points * factors
 
 
 def group_norm(points: Array) -> float:
-    """Sum of the norms along the last axis, which ``shrink_groups`` weighs (eq. l-21-norm).
+    """Sum of the norms along the last axis, the penalty of ``shrink_groups`` (eq. l-21-norm).
 
     Examples
     --------
@@ -73,10 +73,10 @@ def nearest_rank_one(matrix: Array) -> tuple[Array, Array]:
 
 
 def project_ball(points: Array, radius: float, length: float | None = None) -> Array:
-    """Project onto the ball of a Frobenius radius; points inside stay (eq. W-solution, mended).
+    """Project onto a ball in the Frobenius norm; points inside stay (eq. W-solution, corrected).
 
-    Minimises ``‖z - points‖_F²`` subject to ``‖z‖_F ≤ radius``. ``length`` is the norm of the whole where the points
-    are a part of it.
+    Minimises ``‖z - points‖_F²`` subject to ``‖z‖_F ≤ radius``. ``length`` is the norm of all rows, if the points
+    are only a part of them.
 
     Examples
     --------

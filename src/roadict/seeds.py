@@ -1,4 +1,4 @@
-"""Where random numbers come from."""
+"""Seeds and independent random streams."""
 
 import operator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 PLANTED = int.from_bytes(b"road", "big")
 START, DICTIONARY, PREDICTOR, DENOISING, INPAINTING, TRIAL_START, TRIAL_DRAW = 1, 11, 12, 13, 14, 21, 22
-"""Keys of ``streams``, one for every purpose: data and start of the same seed are independent."""
+"""Keys of ``streams``, one per purpose: data and start of the same seed are independent."""
 
 RandomStateLike = int | np.random.Generator | np.random.RandomState | np.random.SeedSequence | None
 
@@ -40,9 +40,9 @@ def seed_sequence(random_state: RandomStateLike) -> np.random.SeedSequence:
 
 
 def streams(random_state: RandomStateLike, key: int, number: int) -> list[np.random.Generator]:
-    """Independent generators for one purpose, named by its key: another purpose with the same seed has others.
+    """Return independent generators for one purpose, given by its key; other keys give other streams.
 
-    A SeedSequence is left as it is, so that the same one gives the same streams again.
+    A SeedSequence is not changed, so that it gives the same streams again.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Planted problems: data made from a known dictionary, to measure how well it is found again."""
+"""Planted problems: data made from a known dictionary, to measure how well it is recovered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Planted", "planted"]
 FloatArray = NDArray[np.float64]
 
 # A start drawn elsewhere from the same integer seed must never repeat the planted dictionary,
-# so the streams below live under a spawn key that nobody else uses.
+# so the streams below have a spawn key of their own.
 _ROWS_PER_BLOCK = 4096
 
 
@@ -32,7 +32,7 @@ class Planted(NamedTuple):
     codes : ndarray of shape (n_samples, n_components)
         The true sparse codes.
     noise : ndarray of shape (n_samples, n_features)
-        All zeros unless a signal-to-noise ratio was asked for.
+        All zeros unless a signal-to-noise ratio was requested.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def planted(
     """Draw a random dictionary and signals that are sparse in it, as the paper does for its synthetic tests.
 
     Dictionary, supports, coefficients and noise come from separate streams. So one seed gives one
-    dictionary whatever `n_samples` is, more samples only append rows to `codes`, and noise leaves the
-    signal as it was.
+    dictionary whatever `n_samples` is, more samples only append rows to `codes`, and noise does not
+    change the signal.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ def _fixed_sparsity_codes(
     """Codes with `sparsity` standard normal entries per row on uniformly random supports."""
     codes = np.zeros((n_samples, n_components))
     # The `sparsity` smallest of n_components uniform keys are a uniformly random subset. Blocks of rows
-    # keep the temporaries small and draw the same numbers as one big call.
+    # limit the temporaries and draw the same numbers as one big call.
     for first in range(0, n_samples, _ROWS_PER_BLOCK):
         rows = codes[first : first + _ROWS_PER_BLOCK]
         keys = support_rng.random(rows.shape)
         support = np.argpartition(keys, sparsity - 1, axis=1)[:, :sparsity]
-        # Sorted, because the order inside a partition is no promise of NumPy's.
+        # Sorted, because NumPy does not specify the order inside a partition.
         support.sort(axis=1)
         np.put_along_axis(rows, support, value_rng.standard_normal(support.shape), axis=1)
     return codes

@@ -1,4 +1,4 @@
-"""Tensors of torch in and out: computed with as arrays, given back as they came."""
+"""Conversion between torch tensors and NumPy arrays."""
 
 import sys
 from typing import Any
@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether this is a tensor of torch, which need not be installed."""
+    """Whether this is a torch tensor; torch need not be installed."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def plain(value: Any) -> Any:
-    """Return an array with a tensor's numbers; anything else as it is."""
+    """Return a tensor as an array, and anything else unchanged."""
     if not is_tensor(value):
         return value
     import torch
 
     if value.layout is not torch.strided or value.is_complex() or value.is_meta:
         raise ValueError(
-            f"a tensor of {value.dtype} and {value.layout} on {value.device} cannot be used; give a dense one of real "
+            f"a tensor of {value.dtype} and {value.layout} on {value.device} cannot be used; pass a dense one of real "
             "numbers (.to_dense(), .real)"
         )
     values = value.detach().resolve_neg().cpu()
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def like(given: Any, array: NDArray[np.floating]) -> Any:
-    """Return the array as what was given: a tensor on its device, or an array."""
+    """Return the array in the type of ``given``: a tensor on its device, or an array."""
     if not is_tensor(given):
         return array
     import torch

@@ -1,4 +1,4 @@
-"""What these tests share: a small problem, a short fit, and what must hold of every model."""
+"""Shared by these tests: a small problem, a short fit, and what must hold for every model."""
 
 import re
 
@@ -26,7 +26,7 @@ def changed(place, value, data=X):
 
 
 def says(*pieces):
-    """Return a pattern for a message that holds these pieces in this order."""
+    """Return a pattern for a message that contains these pieces in this order."""
     return "(?s)" + ".*".join(map(re.escape, pieces))
 
 

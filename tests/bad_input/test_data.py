@@ -1,4 +1,4 @@
-"""Data that ROAD refuses, with which words."""
+"""Data that ROAD refuses, and the messages."""
 
 import numpy as np
 import pytest
@@ -33,17 +33,17 @@ pytestmark = pytest.mark.filterwarnings(
         ([[1.0, 2.0], [3.0]], says("inhomogeneous")),
     ],
 )
-def test_data_that_is_no_matrix_of_finite_numbers(data, message):
+def test_data_that_is_not_a_matrix_of_finite_numbers(data, message):
     with pytest.raises(ValueError, match=message):
         road().fit(data)
 
 
-def test_objects_that_are_no_numbers():
-    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):  # the class scikit-learn asks for
+def test_objects_that_are_not_numbers():
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):  # the class that scikit-learn requires
         road().fit(np.array([[1.0, {}], [2.0, 3.0]], dtype=object))
 
 
-def test_nan_is_refused_with_the_remedy_that_fits():
+def test_nan_is_refused_with_the_remedy():
     with pytest.raises(ValueError, match="missing_values"):
         road().fit(MISSING)
 

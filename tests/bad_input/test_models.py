@@ -1,4 +1,4 @@
-"""Models that are not fitted, damaged files of models, and places where none can be saved."""
+"""Unfitted models, damaged model files, and paths where no model can be saved."""
 
 import errno
 import os
@@ -84,7 +84,7 @@ def rewrite(path, **entries):
     np.savez_compressed(path, **{name: value for name, value in arrays.items() if value is not None})
 
 
-def test_saved_models_come_back(fitted, model_file):
+def test_saved_models_can_be_loaded(fitted, model_file):
     again = load(model_file)
     np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
     assert again.get_params() == fitted.get_params()
@@ -99,7 +99,7 @@ def test_truncated_model_files(model_file, share):
         load(model_file)
 
 
-def test_foreign_files_are_no_models(tmp_path):
+def test_foreign_files_are_refused(tmp_path):
     foreign = tmp_path / "foreign.npz"
     np.savez(foreign, data=X)
     with pytest.raises(ModelFileError, match=says("foreign.npz", "not a roadict model", "data")):
@@ -167,7 +167,7 @@ def test_newer_and_other_models(model_file):
         {"parameters": np.array("[1]")},
     ],
 )
-def test_models_whose_parts_do_not_fit(model_file, entries):
+def test_models_whose_parts_do_not_match(model_file, entries):
     rewrite(model_file, **entries)
     with pytest.raises(ModelFileError, match=says("model.npz")):
         load(model_file)
@@ -180,7 +180,7 @@ def test_paths_without_a_model(tmp_path):
         load(tmp_path)
 
 
-def test_saving_where_it_cannot_be_leaves_nothing(fitted, tmp_path):
+def test_saving_to_an_unusable_path_leaves_nothing(fitted, tmp_path):
     folder, file = tmp_path / "folder", tmp_path / "file"
     folder.mkdir()
     file.write_bytes(b"mine")
@@ -221,14 +221,14 @@ def test_a_full_disk_leaves_the_old_model(fitted, model_file, monkeypatch, step)
 
 
 @pytest.mark.parametrize("kind", [tuple, list, np.array])
-def test_what_fit_takes_save_keeps(tmp_path, kind):
+def test_parameters_that_fit_accepts_can_be_saved(tmp_path, kind):
     beta, rho = kind((200.0, 300.0, 250.0)), kind((210.0, 310.0, 260.0))
     model = road(np.int64(K), formulation="inexact", beta=beta, rho=rho, random_state=np.random.default_rng(0))
     model.fit(X).save(tmp_path / "model.npz")
     again = load(tmp_path / "model.npz")
     assert again.rho_ == model.rho_ == (210.0, 310.0, 260.0)
     np.testing.assert_array_equal(again.rho, (210.0, 310.0, 260.0))
-    again.set_params(random_state=0).fit(X)  # its parameters are good ones
+    again.set_params(random_state=0).fit(X)  # its parameters are valid
 
 
 @pytest.mark.parametrize(

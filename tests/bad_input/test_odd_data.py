@@ -1,4 +1,4 @@
-"""Odd but honest data that ROAD must take."""
+"""Unusual but valid data that ROAD must accept."""
 
 import re
 import warnings
@@ -110,7 +110,7 @@ def test_starting_atoms_of_any_length(dtype, factor):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("end", ["max", "tiny", "smallest_subnormal"])
 def test_the_ends_of_the_floating_point_range(dtype, end):
-    """Finite results, or an error that says what is wrong with X: never silent NaN."""
+    """Finite results, or an error that names what is wrong with X: never silent NaN."""
     data = (X / np.abs(X).max()).astype(dtype) * dtype(getattr(np.finfo(dtype), end))
     try:
         model = road().fit(data)
@@ -145,7 +145,7 @@ def test_layouts_and_containers_make_no_difference():
         assert np.isfinite(model.transform(data)).all()
 
 
-def test_data_and_starts_are_left_alone():
+def test_data_and_starts_are_not_modified():
     data, atoms, codes = MISSING.copy(), ATOMS.copy(), np.ones((N, K))
     road(missing_values=np.nan, dict_init=atoms, code_init=codes).fit(data).transform(data)
     np.testing.assert_array_equal(data, MISSING)
@@ -158,10 +158,10 @@ def test_data_and_starts_are_left_alone():
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.bool_])
 def test_integers_become_float64(dtype):
-    whole = np.abs(20 * X).astype(dtype)
-    model = road().fit(whole)
-    assert model.components_.dtype == model.codes_.dtype == model.transform(whole).dtype == np.float64
-    np.testing.assert_array_equal(model.components_, road().fit(whole.astype(np.float64)).components_)
+    integers = np.abs(20 * X).astype(dtype)
+    model = road().fit(integers)
+    assert model.components_.dtype == model.codes_.dtype == model.transform(integers).dtype == np.float64
+    np.testing.assert_array_equal(model.components_, road().fit(integers.astype(np.float64)).components_)
 
 
 def test_float32_stays():
@@ -179,7 +179,7 @@ def test_float32_codes_without_a_warning_per_sample():
     assert len(caught) <= 1, caught[0].message
 
 
-def test_names_of_data_frames_are_kept(tmp_path):
+def test_names_of_data_frames_are_stored(tmp_path):
     pandas = pytest.importorskip("pandas")
     names = [f"band {i}" for i in range(M)]
     frame = pandas.DataFrame(X, columns=names)
@@ -232,7 +232,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     assert np.isfinite(model.transform(X)).all()
 
 
-def test_wide_data_takes_the_engine_that_suits_it():
+def test_wide_data_is_fitted_by_the_suitable_engine():
     wide = np.random.default_rng(0).standard_normal((3, 200))
     auto, reference = (road(4, engine=engine).fit(wide) for engine in ("auto", "reference"))
     assert np.array_equal(auto.components_, reference.components_)

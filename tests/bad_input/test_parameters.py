@@ -1,6 +1,5 @@
-"""Parameters and starts that ROAD refuses, with which words."""
+"""Parameters and starts that ROAD refuses, and the messages."""
 
-import contextlib
 import re
 
 import numpy as np
@@ -42,7 +41,7 @@ def test_parameters_out_of_range_are_named_with_their_value(name, value):
         road(**{name: value}).fit(X)
 
 
-def test_unknown_words_are_answered_with_the_known_ones():
+def test_unknown_names_are_refused_with_the_known_ones():
     for name, known in {
         "engine": ("auto", "reference", "numba"),
         "formulation": ("constrained", "lasso", "inexact"),
@@ -54,15 +53,17 @@ def test_unknown_words_are_answered_with_the_known_ones():
             road(**{name: "nope"}).fit(X)
 
 
-def test_zero_dimensional_arrays_are_numbers_or_refused():
-    with contextlib.suppress(ValueError):
-        model = road(rho=np.array(10.0)).fit(X)
-        np.testing.assert_array_equal(model.components_, road(rho=10.0).fit(X).components_)
+def test_a_zero_dimensional_array_is_a_number_for_rho_which_may_be_an_array_and_else_refused():
+    model = road(rho=np.array(10.0)).fit(X)
+    np.testing.assert_array_equal(model.components_, road(rho=10.0).fit(X).components_)
+    for name, value in {"epsilon": 0.1, "tol": 1e-3, "max_iter": 5}.items():
+        with pytest.raises(ValueError, match=says(f"{name}=array({value!r})")):
+            road(**{name: np.array(value)}).fit(X)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_components", [1, 3, 5])
-def test_an_epsilon_that_cannot_be_reached_is_answered_with_the_floor(dtype, n_components):
+def test_an_epsilon_that_cannot_be_reached_is_refused_with_the_smallest_error(dtype, n_components):
     sizes = np.linalg.svd(X.astype(dtype).astype(np.float64), compute_uv=False)
     floor = np.sqrt((sizes[n_components:] ** 2).sum() / (sizes**2).sum())
     for epsilon in (0, 0.9 * floor):
@@ -143,7 +144,7 @@ def test_inexact_penalties_between_the_two_bounds_warn():
     road(formulation="inexact", beta=(200, 300, 250), rho=(210, 310, 260)).fit(X)  # no warning, which would be an error
 
 
-def test_inexact_takes_no_missing_values():
+def test_inexact_does_not_support_missing_values():
     with pytest.raises(ValueError, match=says("inexact", "missing values")):
         road(formulation="inexact", missing_values=np.nan).fit(MISSING)
     assert_sound(road(formulation="inexact", missing_values=np.nan).fit(X), X)  # none is missing

@@ -1,11 +1,11 @@
-"""Runs that are stopped and go on: the same model."""
+"""Runs that are stopped and resumed end with the same model."""
 
 import shutil
 
 import numpy as np
 import pytest
 
-from kept_runs import CUTS, DATA, HOLES, assert_same, road, stopping
+from checkpointed_runs import CUTS, DATA, HOLES, assert_same, road, stopping
 from roadict import AlternatingDictionaryLearning, load
 from roadict.checkpoints import storage
 from roadict.checkpoints.schedule import Checkpoint, RunStoppedError
@@ -30,7 +30,7 @@ def data_of(model):
 
 
 def stop_at(folder, model, moment, data=None):
-    """Run until a stop; False where the fit was faster."""
+    """Run until a stop; False if the fit ended before."""
     try:
         model.set_params(checkpoint=stopping(folder, moment)).fit(data_of(model) if data is None else data)
     except RunStoppedError:
@@ -39,77 +39,77 @@ def stop_at(folder, model, moment, data=None):
 
 
 @pytest.mark.parametrize("name", ROADS)
-def test_a_stopped_run_ends_as_if_it_had_not_been(tmp_path, name):
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, name):
     for moment in (1, 13, 14, 47, 95):
         folder = tmp_path / f"at {moment}"
-        unbroken = road(**ROADS[name])
-        if unbroken.random_state is None:  # the checkpoint knows the seed that was drawn
+        uninterrupted = road(**ROADS[name])
+        if uninterrupted.random_state is None:  # the checkpoint stores the drawn seed
             assert stop_at(folder, road(**ROADS[name]), moment) is (moment < 60)
             if moment < 60:
                 first, second = folder, tmp_path / f"copy {moment}"
                 shutil.copytree(first, second)
-                models = [road(**ROADS[name], checkpoint=place).fit(DATA) for place in (first, second)]
+                models = [road(**ROADS[name], checkpoint=copy).fit(DATA) for copy in (first, second)]
                 assert_same(*models)
             continue
         stopped = stop_at(folder, road(**ROADS[name]), moment)
         assert stopped or moment > 20
         if stopped:
-            resumed = road(**ROADS[name], checkpoint=folder).fit(data_of(unbroken))
-            assert_same(resumed, unbroken.fit(data_of(unbroken)))
+            resumed = road(**ROADS[name], checkpoint=folder).fit(data_of(uninterrupted))
+            assert_same(resumed, uninterrupted.fit(data_of(uninterrupted)))
 
 
-def test_a_look_for_an_exact_fit_is_not_repeated(tmp_path, monkeypatch):
-    """A run that has been looked at on its way down goes on to the next, smaller residual."""
-    looks, callback_at = [], []
+def test_the_exact_finish_is_not_tried_twice_at_the_same_residual(tmp_path, monkeypatch):
+    """A resumed run tries it next at the next, smaller residual."""
+    tried, tries_at = [], []
 
-    def look(data, atoms, *rest):
-        looks.append(atoms.copy())
+    def find_exact_fit(data, atoms, *rest):
+        tried.append(atoms.copy())
 
-    monkeypatch.setattr("roadict.road.multistart.find_exact_fit", look)
-    options = {"max_iter": 600, "n_init": 1, "callback": lambda snapshot: callback_at.append(len(looks))}
-    unbroken = road(**options).fit(DATA)
-    expected = looks.copy()
+    monkeypatch.setattr("roadict.road.multistart.find_exact_fit", find_exact_fit)
+    options = {"max_iter": 600, "n_init": 1, "callback": lambda snapshot: tries_at.append(len(tried))}
+    uninterrupted = road(**options).fit(DATA)
+    expected = tried.copy()
     assert len(expected) > 1
-    moment = callback_at.index(1) + 3  # three iterations after the first look
-    looks.clear()
-    callback_at.clear()
+    moment = tries_at.index(1) + 3  # three iterations after the first try
+    tried.clear()
+    tries_at.clear()
     assert stop_at(tmp_path, road(**options), moment)
-    assert len(looks) == 1
-    assert_same(road(**options, checkpoint=tmp_path).fit(DATA), unbroken)
-    np.testing.assert_array_equal(looks, expected)
+    assert len(tried) == 1
+    assert_same(road(**options, checkpoint=tmp_path).fit(DATA), uninterrupted)
+    np.testing.assert_array_equal(tried, expected)
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_two_stage_runs_go_on_too(tmp_path, update):
+def test_two_stage_runs_resume_too(tmp_path, update):
     def model(**more):
         return AlternatingDictionaryLearning(9, update=update, max_iter=30, tol=0, random_state=0, **more)
 
-    unbroken = model().fit(DATA)
-    for moment in (1, 12, 24, 25, 29):  # the last fifth goes on from the best iteration
+    uninterrupted = model().fit(DATA)
+    for moment in (1, 12, 24, 25, 29):  # the last fifth continues from the best iteration
         folder = tmp_path / str(moment)
         assert stop_at(folder, model(), moment)
         resumed = model(checkpoint=folder).fit(DATA)
-        np.testing.assert_array_equal(resumed.components_, unbroken.components_)
-        np.testing.assert_array_equal(resumed.codes_, unbroken.codes_)
-        assert (resumed.objective_, resumed.error_) == (unbroken.objective_, unbroken.error_)
+        np.testing.assert_array_equal(resumed.components_, uninterrupted.components_)
+        np.testing.assert_array_equal(resumed.codes_, uninterrupted.codes_)
+        assert (resumed.objective_, resumed.error_) == (uninterrupted.objective_, uninterrupted.error_)
 
 
-def test_checkpoints_change_nothing_and_two_are_kept(tmp_path):
-    kept = road(rho=10.0, checkpoint=Checkpoint(tmp_path, every=0)).fit(DATA)
-    assert_same(kept, road(rho=10.0).fit(DATA))
+def test_checkpoints_change_nothing_and_two_are_retained(tmp_path):
+    model = road(rho=10.0, checkpoint=Checkpoint(tmp_path, every=0)).fit(DATA)
+    assert_same(model, road(rho=10.0).fit(DATA))
     numbers = storage.numbers(tmp_path)
     assert len(numbers) == 2
     assert numbers[1] == numbers[0] + 1
     assert len(list(tmp_path.iterdir())) == 2 * 3
-    again = road(rho=10.0, checkpoint=tmp_path).fit(DATA)  # nothing is left to do
-    assert_same(again, kept)
+    again = road(rho=10.0, checkpoint=tmp_path).fit(DATA)  # nothing remains to be done
+    assert_same(again, model)
 
 
 @pytest.mark.parametrize("writers", [1, 2, 3])
-def test_a_run_goes_on_with_another_number_of_ranks(tmp_path, on_ranks, writers):
+def test_a_run_resumes_on_another_number_of_ranks(tmp_path, on_ranks, writers):
     for name in ("ball", "several starts", "missing"):
         data = HOLES if name == "missing" else DATA
-        unbroken = road(**ROADS[name]).fit(data)
+        uninterrupted = road(**ROADS[name]).fit(data)
         folder = tmp_path / name
         parts = np.split(data, CUTS[writers])
 
@@ -122,17 +122,17 @@ def test_a_run_goes_on_with_another_number_of_ranks(tmp_path, on_ranks, writers)
             shutil.copytree(folder, copy)
             shares = np.split(data, CUTS[readers])
 
-            def go_on(comm, copy=copy, shares=shares, name=name):
+            def resume(comm, copy=copy, shares=shares, name=name):
                 return road(**ROADS[name], checkpoint=copy).fit(shares[comm.rank])
 
-            models = on_ranks(readers, go_on)
-            np.testing.assert_allclose(models[0].components_, unbroken.components_, atol=1e-10)
+            models = on_ranks(readers, resume)
+            np.testing.assert_allclose(models[0].components_, uninterrupted.components_, atol=1e-10)
             codes = np.concatenate([model.codes_ for model in models])
-            np.testing.assert_allclose(codes, unbroken.codes_, atol=1e-9)
-            assert models[0].n_iter_ == unbroken.n_iter_
+            np.testing.assert_allclose(codes, uninterrupted.codes_, atol=1e-9)
+            assert models[0].n_iter_ == uninterrupted.n_iter_
 
 
 def test_checkpoint_settings_are_not_saved_with_the_model(tmp_path):
-    model = road(rho=10.0, max_iter=5, checkpoint=tmp_path / "kept").fit(DATA)
+    model = road(rho=10.0, max_iter=5, checkpoint=tmp_path / "checkpoints").fit(DATA)
     model.save(tmp_path / "model.npz")
     assert load(tmp_path / "model.npz").checkpoint is None

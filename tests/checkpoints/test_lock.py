@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from roadict.checkpoints.lock import NAME, FolderLock
+from roadict.checkpoints.lock import OWNER_FILE, FolderLock
 from roadict.ranks.comm import SERIAL
 
 GUARD = 120
@@ -34,7 +34,7 @@ while turns < 60:
     try:
         with FolderLock(folder) as lock:
             lock.acquire(SERIAL)
-            os.close(os.open(inside, os.O_CREAT | os.O_EXCL))  # fails where another is inside
+            os.close(os.open(inside, os.O_CREAT | os.O_EXCL))  # fails if another process is inside
             lock.write_owner()
             os.unlink(inside)
             turns += 1
@@ -55,21 +55,21 @@ def test_the_lock_of_a_killed_process_does_not_block_the_next_run(tmp_path):
             lock.acquire(SERIAL)
         process.send_signal(signal.SIGKILL)
         process.wait(GUARD)
-    assert json.loads((tmp_path / NAME).read_text())["process"] == process.pid
+    assert json.loads((tmp_path / OWNER_FILE).read_text())["process"] == process.pid
     with FolderLock(tmp_path) as lock:
         assert not lock.acquire(SERIAL), "this process has not started itself"
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_that_failed_leaves_its_name_and_no_lock_file(tmp_path):
+def test_a_failed_run_leaves_its_owner_file_and_no_lock_file(tmp_path):
     with contextlib.suppress(KeyError), FolderLock(tmp_path) as lock:
         lock.acquire(SERIAL)
         lock.write_owner()
         raise KeyError
-    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+    assert [path.name for path in tmp_path.iterdir()] == [OWNER_FILE]
 
 
-def test_of_many_processes_one_at_a_time_owns_the_folder(tmp_path):
+def test_only_one_process_at_a_time_owns_the_folder(tmp_path):
     processes = [started(CONTEND, tmp_path / "folder", tmp_path / "inside") for _ in range(3)]
     for process in processes:
         process.communicate(timeout=GUARD)
@@ -84,17 +84,17 @@ def test_a_file_system_without_locks_is_reported_and_used(tmp_path, monkeypatch,
 
     monkeypatch.setattr("fcntl.flock", refuse)
     with FolderLock(tmp_path) as lock:
-        with pytest.warns(UserWarning, match=rf"has no locks \({os.strerror(number)}\): see that no other run"):
+        with pytest.warns(UserWarning, match=rf"has no locks \({os.strerror(number)}\): make sure that no other run"):
             lock.acquire(SERIAL)
         lock.write_owner()
-        assert (tmp_path / NAME).exists()
+        assert (tmp_path / OWNER_FILE).exists()
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     "text", [b"", b"\xff\x00", b"[" * 100_000, b"3", b'{"starters": 3}', b'{"process": 1, "starters": []}']
 )
-def test_a_damaged_owner_is_no_owner(tmp_path, text):
-    (tmp_path / NAME).write_bytes(text)
+def test_a_damaged_owner_file_is_ignored(tmp_path, text):
+    (tmp_path / OWNER_FILE).write_bytes(text)
     with FolderLock(tmp_path) as lock:
         assert not lock.acquire(SERIAL)

@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged, of other runs, or cannot be written: a clear word, and never a wrong model."""
+"""Checkpoints that are damaged, of other runs, or cannot be written: a clear message, and never a wrong model."""
 
 import errno
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kept_runs import CUTS, DATA, assert_same, road, stopping
+from checkpointed_runs import CUTS, DATA, assert_same, road, stopping
 from roadict.checkpoints import lock, storage
 from roadict.checkpoints.schedule import Checkpoint, RunStoppedError
 from roadict.checkpoints.storage import CheckpointError, DamagedError
@@ -29,23 +29,23 @@ def stopped_once(tmp_path_factory):
 
 @pytest.fixture
 def stopped(stopped_once, tmp_path):
-    """A folder with two checkpoints of a run, and the model that it leads to."""
-    folder, unbroken = stopped_once
-    shutil.copytree(folder, tmp_path / "kept")
-    return tmp_path / "kept", unbroken
+    """A folder with two checkpoints of a run, and the model that the run ends with."""
+    folder, uninterrupted = stopped_once
+    shutil.copytree(folder, tmp_path / "checkpoints")
+    return tmp_path / "checkpoints", uninterrupted
 
 
 def files(folder, number):
     return sorted(folder.glob(f"checkpoint-{number:06d}.*"))
 
 
-def sets(folder):
+def contents(folder):
     return {path: path.read_bytes() for path in folder.glob("checkpoint-*")}
 
 
-def flip(path, place):
+def flip(path, position):
     raw = bytearray(path.read_bytes())
-    raw[int(place * (len(raw) - 1))] ^= 0x10
+    raw[int(position * (len(raw) - 1))] ^= 0x10
     path.write_bytes(raw)
 
 
@@ -57,38 +57,38 @@ DAMAGE = {
     "empty": lambda path: path.write_bytes(b""),
     "removed": lambda path: path.unlink(),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
-    "of another set": lambda path: shutil.copy(str(path).replace("000031", "000030"), path),
+    "of another checkpoint": lambda path: shutil.copy(str(path).replace("000031", "000030"), path),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_damaged_set_is_named_and_the_one_before_is_used(stopped, damage, which):
-    folder, unbroken = stopped
+def test_a_damaged_checkpoint_is_reported_and_the_previous_one_is_used(stopped, damage, which):
+    folder, uninterrupted = stopped
     path = files(folder, 31)[which]
     DAMAGE[damage](path)
     resumed = road(rho=10.0, checkpoint=folder)
-    if path.suffix == ".json" and damage in ("removed", "of another set"):
-        # A set without its manifest was never finished, and the older one under this name is whole.
-        assert_same(resumed.fit(DATA), unbroken)
+    if path.suffix == ".json" and damage in ("removed", "of another checkpoint"):
+        # A checkpoint without its manifest was never finished, and the older one under this name is intact.
+        assert_same(resumed.fit(DATA), uninterrupted)
         return
     with pytest.warns(UserWarning, match=rf"{path.name}.*resuming from .*checkpoint-000030.json"):
         resumed.fit(DATA)
-    assert_same(resumed, unbroken)
+    assert_same(resumed, uninterrupted)
 
 
-def test_after_a_fall_back_the_damaged_set_goes_and_the_good_one_stays(stopped):
-    folder, unbroken = stopped
-    good = {path: path.read_bytes() for path in files(folder, 30)}
+def test_after_a_fallback_the_damaged_checkpoint_is_removed_and_the_intact_one_is_retained(stopped):
+    folder, uninterrupted = stopped
+    intact = {path: path.read_bytes() for path in files(folder, 30)}
     flip(files(folder, 31)[1], 0.5)
     with pytest.warns(UserWarning, match="resuming from"), pytest.raises(RunStoppedError):
         road(rho=10.0, checkpoint=stopping(folder, 1)).fit(DATA)
     assert storage.numbers(folder) == [30, 32]
-    assert {path: path.read_bytes() for path in files(folder, 30)} == good
+    assert {path: path.read_bytes() for path in files(folder, 30)} == intact
     assert not files(folder, 31)
-    flip(files(folder, 32)[1], 0.5)  # so that the good one is needed again
+    flip(files(folder, 32)[1], 0.5)  # so that the intact one is needed again
     with pytest.warns(UserWarning, match="resuming from .*000030"):
-        assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
+        assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), uninterrupted)
 
 
 def test_every_byte_of_a_manifest_counts(stopped):
@@ -96,15 +96,15 @@ def test_every_byte_of_a_manifest_counts(stopped):
     path = folder / "checkpoint-000031.json"
     raw = path.read_bytes()
     problem = json.loads(raw)["content"]["problem"]
-    for place in range(0, len(raw), 7):
+    for position in range(0, len(raw), 7):
         flipped = bytearray(raw)
-        flipped[place] ^= 0x01
+        flipped[position] ^= 0x01
         path.write_bytes(flipped)
-        assert says_the_same(raw, flipped) or is_refused(folder, problem), place
+        assert is_same_json(raw, flipped) or is_refused(folder, problem), position
 
 
-def says_the_same(raw, flipped):
-    """White space may change."""
+def is_same_json(raw, flipped):
+    """White space may differ."""
     try:
         return json.loads(raw) == json.loads(flipped)
     except ValueError:
@@ -119,7 +119,7 @@ def is_refused(folder, problem):
     return False
 
 
-def test_two_damaged_sets_are_an_error_that_names_them(stopped):
+def test_two_damaged_checkpoints_are_an_error_that_names_them(stopped):
     folder, _ = stopped
     for number in (30, 31):
         flip(files(folder, number)[1], 0.5)
@@ -128,7 +128,7 @@ def test_two_damaged_sets_are_an_error_that_names_them(stopped):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "data", "said"),
+    ("parameters", "data", "message"),
     [
         ({"rho": 11.0}, DATA, "rho: 10.0 there, 11.0 here"),
         ({"rho": 10.0, "max_iter": 61}, DATA, "max_iter: 60 there, 61 here"),
@@ -141,18 +141,18 @@ def test_two_damaged_sets_are_an_error_that_names_them(stopped):
         ({"rho": 10.0, "engine": "reference"}, DATA, "engine: 'numba' there, 'reference' here"),
     ],
 )
-def test_a_checkpoint_of_another_problem_is_refused(stopped, parameters, data, said):
+def test_a_checkpoint_of_another_problem_is_refused(stopped, parameters, data, message):
     folder, _ = stopped
     before = sorted(folder.iterdir())
-    with pytest.raises(CheckpointError, match=f"checkpoint-000031.json is of another problem.*{said}"):
+    with pytest.raises(CheckpointError, match=f"checkpoint-000031.json belongs to another problem.*{message}"):
         road(**parameters, checkpoint=folder).fit(data)
     assert sorted(folder.iterdir()) == before
 
 
-def test_what_does_not_matter_may_differ(stopped):
-    folder, unbroken = stopped
+def test_parameters_that_do_not_change_the_model_may_differ(stopped):
+    folder, uninterrupted = stopped
     other = road(rho=10.0, n_jobs=1, callback=lambda snapshot: None, transform_algorithm="omp", checkpoint=folder)
-    assert_same(other.fit(DATA), unbroken)
+    assert_same(other.fit(DATA), uninterrupted)
 
 
 @pytest.mark.parametrize(
@@ -170,53 +170,53 @@ def test_another_format_is_refused_with_the_remedy(stopped, version, message):
         road(rho=10.0, checkpoint=folder).fit(DATA)
 
 
-def test_a_folder_with_checkpoints_is_not_overwritten_unasked(stopped):
+def test_a_folder_with_checkpoints_is_not_overwritten_by_default(stopped):
     folder, _ = stopped
     with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
         road(rho=10.0, checkpoint=Checkpoint(folder, resume=False)).fit(DATA)
 
 
-def test_a_second_run_in_the_folder_is_refused_while_the_first_lasts(tmp_path):
-    said = []
+def test_a_second_run_in_the_folder_is_refused_during_the_first(tmp_path):
+    messages = []
 
     def start_another(snapshot):
         with pytest.raises(ValueError, match=rf"{tmp_path} is in use by process {os.getpid()} on ") as refusal:
             road(rho=10.0, checkpoint=tmp_path).fit(DATA)
-        said.append(str(refusal.value))
+        messages.append(str(refusal.value))
         return snapshot.iteration == 2
 
     road(rho=10.0, callback=start_another, checkpoint=Checkpoint(tmp_path, every=0)).fit(DATA)
-    assert len(said) == 2
-    assert "processes outlive a torchrun that was killed" in said[0]
+    assert len(messages) == 2
+    assert "processes outlive a torchrun that was killed" in messages[0]
     assert road(rho=10.0, checkpoint=tmp_path).fit(DATA).n_iter_ > 2
-    assert not list(tmp_path.glob(f"{lock.NAME}*"))
+    assert not list(tmp_path.glob(f"{lock.OWNER_FILE}*"))
 
 
-def test_a_run_that_torchrun_starts_again_resumes_what_is_its_own_and_nothing_else(stopped, monkeypatch):
-    folder, unbroken = stopped
-    mark = folder / lock.NAME
+def test_a_run_that_torchrun_restarts_resumes_only_its_own_checkpoints(stopped, monkeypatch):
+    folder, uninterrupted = stopped
+    owner_file = folder / lock.OWNER_FILE
 
     def restarted():
         return road(rho=10.0, checkpoint=Checkpoint(folder, resume=False)).fit(DATA)
 
-    own = mark.read_bytes()
+    own = owner_file.read_bytes()
     with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
         restarted()  # not a restart at all
-    assert mark.read_bytes() == own, "who is refused owns nothing"
+    assert owner_file.read_bytes() == own, "a refused run owns nothing"
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
-    facts = json.loads(own)
+    owner = json.loads(own)
     for other in (
-        json.dumps(facts | {"starters": [["elsewhere", *facts["starters"][0][1:]]]}).encode(),
-        json.dumps(facts | {"starters": [[*facts["starters"][0][:2], "long ago"]]}).encode(),
+        json.dumps(owner | {"starters": [["elsewhere", *owner["starters"][0][1:]]]}).encode(),
+        json.dumps(owner | {"starters": [[*owner["starters"][0][:2], "long ago"]]}).encode(),
         b"",
         own[:-9],
         b"[]",
     ):
-        mark.write_bytes(other)
+        owner_file.write_bytes(other)
         with pytest.raises(ValueError, match="holds checkpoints of an earlier run"):
             restarted()
-    mark.write_bytes(own)
-    assert_same(restarted(), unbroken)
+    owner_file.write_bytes(own)
+    assert_same(restarted(), uninterrupted)
 
 
 def test_the_layout_of_another_machine_is_refused(stopped, monkeypatch):
@@ -226,45 +226,45 @@ def test_the_layout_of_another_machine_is_refused(stopped, monkeypatch):
         road(rho=10.0, checkpoint=folder).fit(DATA)
 
 
-def test_leftovers_of_a_killed_run_are_swept_away(stopped):
-    folder, unbroken = stopped
+def test_leftovers_of_a_killed_run_are_removed(stopped):
+    folder, uninterrupted = stopped
     (folder / ".roadict-0123456789abcdef.tmp").write_bytes(b"half")
     (folder / "checkpoint-000032.rank-0.bin").write_bytes(b"half")
     (folder / "notes.txt").write_text("mine")
-    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
+    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), uninterrupted)
     assert {path.name.split(".")[0] for path in folder.iterdir()} == {"checkpoint-000030", "checkpoint-000031", "notes"}
 
 
-def test_files_of_other_programs_stay(stopped):
-    folder, unbroken = stopped
+def test_files_of_other_programs_are_not_removed(stopped):
+    folder, uninterrupted = stopped
     theirs = [
         folder / name
         for name in ("checkpoint-best.bin", "checkpoint-500.bin", "checkpoint-500.json", "checkpoint-².json")
     ]
     for path in theirs:
         path.write_text("mine")
-    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), unbroken)
+    assert_same(road(rho=10.0, checkpoint=folder).fit(DATA), uninterrupted)
     storage.clear(folder)
     assert sorted(folder.iterdir()) == sorted(theirs)
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(stopped, monkeypatch):
-    folder, unbroken = stopped
-    before = sets(folder)
+def test_a_full_disk_leaves_earlier_checkpoints_and_the_run_continues(stopped, monkeypatch):
+    folder, uninterrupted = stopped
+    before = contents(folder)
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.warns(UserWarning, match="No space left on device"):
         model = road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA)
-    assert_same(model, unbroken)
-    assert sets(folder) == before
-    with pytest.raises(RunStoppedError, match=r"No space left on device.*earlier one is as it was"):
+    assert_same(model, uninterrupted)
+    assert contents(folder) == before
+    with pytest.raises(RunStoppedError, match=r"No space left on device.*earlier checkpoints are unchanged"):
         road(rho=10.0, checkpoint=stopping(folder, 3)).fit(DATA)
     monkeypatch.setattr(os, "fsync", real)
-    assert sets(folder) == before
+    assert contents(folder) == before
 
 
-def test_a_disk_that_turns_read_only_does_not_end_the_run(stopped, monkeypatch):
-    folder, unbroken = stopped
+def test_a_disk_that_becomes_read_only_does_not_stop_the_run(stopped, monkeypatch):
+    folder, uninterrupted = stopped
 
     def refuse(*_, **__):
         raise OSError(errno.EROFS, "Read-only file system")
@@ -273,11 +273,11 @@ def test_a_disk_that_turns_read_only_does_not_end_the_run(stopped, monkeypatch):
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.warns(UserWarning, match="Read-only file system"):
         model = road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA)
-    assert_same(model, unbroken)
+    assert_same(model, uninterrupted)
 
 
-def test_old_sets_that_cannot_be_removed_do_not_end_the_run(stopped, monkeypatch):
-    folder, unbroken = stopped
+def test_old_checkpoints_that_cannot_be_removed_do_not_stop_the_run(stopped, monkeypatch):
+    folder, uninterrupted = stopped
     real = Path.unlink
 
     def refuse(path, missing_ok=False):
@@ -286,12 +286,12 @@ def test_old_sets_that_cannot_be_removed_do_not_end_the_run(stopped, monkeypatch
         real(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), unbroken)
+    assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), uninterrupted)
 
 
-def test_a_disk_that_is_full_for_the_manifest_alone(stopped, monkeypatch):
-    folder, unbroken = stopped
-    before = sets(folder)
+def test_a_disk_that_is_full_for_the_manifest_only(stopped, monkeypatch):
+    folder, uninterrupted = stopped
+    before = contents(folder)
     real = os.replace
 
     def replace(source, target):
@@ -301,11 +301,11 @@ def test_a_disk_that_is_full_for_the_manifest_alone(stopped, monkeypatch):
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.warns(UserWarning, match="No space left"):
-        assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), unbroken)
-    assert sets(folder) == before
+        assert_same(road(rho=10.0, checkpoint=Checkpoint(folder, every=0)).fit(DATA), uninterrupted)
+    assert contents(folder) == before
 
 
-def test_a_rank_whose_disk_is_full_is_heard_by_all(tmp_path, on_ranks, monkeypatch):
+def test_all_ranks_learn_that_the_disk_of_one_is_full(tmp_path, on_ranks, monkeypatch):
     real = storage._write_arrays
 
     def write(path, arrays):
@@ -324,7 +324,7 @@ def test_a_rank_whose_disk_is_full_is_heard_by_all(tmp_path, on_ranks, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
+def test_a_folder_that_cannot_be_created_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"checkpoint folder .*file.* cannot be used"):
         road(rho=10.0, checkpoint=tmp_path / "file").fit(DATA)

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: data that is learned in no time, and comparisons of files."""
+"""Shared by the tests of the command line: data that is learned quickly, and comparisons of files."""
 
 import struct
 

@@ -16,23 +16,23 @@ from roadict import load
 
 from .small import DATA, LEARN, SHORT, assert_same_model
 
-KEPT = ("-k", "8", "--rho", "10", "--tol", "0", "--max-iter", "4000", "--seed", "0", "--checkpoint", "kept")
+RESUMABLE = ("-k", "8", "--rho", "10", "--tol", "0", "--max-iter", "4000", "--seed", "0", "--checkpoint", "checkpoints")
 
 
 @pytest.fixture
-def unbroken(roadict, folder):
-    """The model of a run that nobody stops, by its options."""
+def uninterrupted(roadict, folder):
+    """Return a function that learns without a stop, by its options, and returns the model file."""
 
     def learn(*options):
-        result = roadict("learn", "data.npy", "-o", "unbroken.npz", *KEPT[:-2], *options)
+        result = roadict("learn", "data.npy", "-o", "uninterrupted.npz", *RESUMABLE[:-2], *options)
         assert result.code == 0, result.err
-        return "unbroken.npz"
+        return "uninterrupted.npz"
 
     return learn
 
 
 def kill_at(condition, *arguments):
-    """Start the program, kill it without warning once the condition holds; True if it was still running."""
+    """Start the program, kill it once the condition holds; True if it was still running."""
     with subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and not condition():
             time.sleep(0.001)
@@ -45,24 +45,24 @@ def kill_at(condition, *arguments):
     ("number", "code", "method"),
     [(signal.SIGINT, 130, ()), (signal.SIGTERM, 143, ("--method", "ksvd", "--sparsity", "2"))],
 )
-def test_the_first_signal_ends_gracefully_with_a_checkpoint(roadict, folder, number, code, method):
-    options = [option for option in KEPT if option not in ("--rho", "10")] if method else KEPT
+def test_the_first_signal_stops_the_run_with_a_checkpoint(roadict, folder, number, code, method):
+    options = [option for option in RESUMABLE if option not in ("--rho", "10")] if method else RESUMABLE
     arguments = ("learn", "data.npy", "-o", "out.npz", *options, *method, "--max-iter", "100000000", "--every", "1h")
     result = stop_in_the_middle(number, *arguments)
     assert result.code == code
-    said = [line for line in result.err.splitlines() if not line.startswith("learning ")]
-    assert said == ["roadict: error: stopped; checkpoint in kept; go on with --resume"]
+    messages = [line for line in result.err.splitlines() if not line.startswith("learning ")]
+    assert messages == ["roadict: error: stopped; checkpoint in checkpoints; continue with --resume"]
     assert not Path("out.npz").exists()
-    assert len(list(Path("kept").glob("*.json"))) == 1
+    assert len(list(Path("checkpoints").glob("*.json"))) == 1
     again = roadict(*arguments, "--max-iter", "5")
-    assert_refused(again, "kept holds checkpoints of an earlier run; resume it (--resume)")
+    assert_refused(again, "checkpoints holds checkpoints of an earlier run; resume it (--resume)")
     assert_refused(
-        command(*arguments, "--resume", "--seed", "1"), "is of another problem (random_state: 0 there, 1 here)"
+        command(*arguments, "--resume", "--seed", "1"), "belongs to another problem (random_state: 0 there, 1 here)"
     )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_the_second_signal_ends_at_once(folder):
+def test_the_second_signal_ends_the_process_at_once(folder):
     script = (
         "import os, signal, sys\n"
         "from roadict.runs.signals import stop_requests\n"
@@ -78,12 +78,12 @@ def test_the_second_signal_ends_at_once(folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize("delay", [0.0, 0.11])
-def test_a_killed_run_goes_on_to_the_same_model(roadict, folder, unbroken, delay):
-    arguments = ("learn", "data.npy", "-o", "out.npz", *KEPT, "--every", "0.02s")
-    kept = Path("kept")
+def test_a_killed_run_resumes_to_the_same_model(roadict, folder, uninterrupted, delay):
+    arguments = ("learn", "data.npy", "-o", "out.npz", *RESUMABLE, "--every", "0.02s")
+    saved = Path("checkpoints")
 
     def far_enough():
-        if kept.is_dir() and any(kept.glob("*.json")):
+        if saved.is_dir() and any(saved.glob("*.json")):
             time.sleep(delay)
             return True
         return False
@@ -93,34 +93,34 @@ def test_a_killed_run_goes_on_to_the_same_model(roadict, folder, unbroken, delay
     result = roadict(*arguments, "--resume")
     assert result.code == 0, result.err
     assert re.search(r"^resumed after iteration [1-9]", result.err, re.MULTILINE)
-    assert not list(kept.iterdir())
-    assert_same_model("out.npz", unbroken())
-    assert load("out.npz").get_params() == load("unbroken.npz").get_params()
+    assert not list(saved.iterdir())
+    assert_same_model("out.npz", uninterrupted())
+    assert load("out.npz").get_params() == load("uninterrupted.npz").get_params()
 
 
-def test_resuming_without_a_checkpoint_starts(roadict, folder):
-    result = roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", *SHORT, "--checkpoint", "new/kept", "--resume")
+def test_resuming_without_a_checkpoint_starts_from_the_beginning(roadict, folder):
+    result = roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", *SHORT, "--checkpoint", "new/folder", "--resume")
     assert result.code == 0, result.err
-    assert "no checkpoint in new/kept yet: starting from the beginning" in result.err
+    assert "no checkpoint in new/folder yet: starting from the beginning" in result.err
     np.testing.assert_array_equal(load("out.npz").components_, load("model.npz").components_)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
-def test_a_full_disk_is_told_and_does_no_harm(folder, unbroken):
+def test_a_full_disk_is_reported_and_does_no_harm(folder, uninterrupted):
     """Files of the checkpoint are larger than the limit, the model is not."""
     import resource
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
-    arguments = ("learn", "data.npy", "-o", "out.npz", *KEPT, "--max-iter", "500", "--every", "0.05s")
+    arguments = ("learn", "data.npy", "-o", "out.npz", *RESUMABLE, "--max-iter", "500", "--every", "0.05s")
     done = subprocess.run(
         [*PROGRAM, *arguments], capture_output=True, text=True, timeout=GUARD, check=False, preexec_fn=limit
     )
     assert done.returncode == 0, done.stderr
-    assert "no checkpoint could be written to kept (File too large); the run goes on" in done.stderr
-    assert_same_model("out.npz", unbroken("--max-iter", "500"))
-    assert not list(Path("kept").iterdir())
+    assert "no checkpoint could be written to checkpoints (File too large); the run continues" in done.stderr
+    assert_same_model("out.npz", uninterrupted("--max-iter", "500"))
+    assert not list(Path("checkpoints").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -128,16 +128,16 @@ def test_a_full_disk_is_told_and_does_no_harm(folder, unbroken):
     [
         (("--resume",), "--resume needs --checkpoint DIR"),
         (("--every", "5s"), "--every needs --checkpoint DIR"),
-        (("--checkpoint", "kept", "--every", "soon"), "--every soon must be a time such as 60s, 5min or 2h"),
+        (("--checkpoint", "checkpoints", "--every", "soon"), "--every soon must be a time such as 60s, 5min or 2h"),
         (("--checkpoint", "data.npy"), "checkpoint folder data.npy cannot be used"),
         (("--codes", "all"), "--codes all must be parts or gather"),
-        (("--checkpoint", "kept", "--every", "²s"), "--every ²s must be a time"),
+        (("--checkpoint", "checkpoints", "--every", "²s"), "--every ²s must be a time"),
         (("--timeout", "-1"), "--timeout -1 must be a time"),
         (("--timeout", "0"), "--timeout 0 must lie between 1s and 87600h"),
         (("--timeout", "99999999999999h"), "--timeout 99999999999999h must lie between 1s and 87600h"),
     ],
 )
-def test_options_of_checkpoints_are_checked(roadict, folder, options, message):
+def test_checkpoint_options_are_checked(roadict, folder, options, message):
     before = contents(folder)
     assert_refused(roadict("learn", "data.npy", *LEARN, *options), message)
     assert contents(folder) == before
@@ -165,13 +165,13 @@ def test_torchrun_without_torch_names_the_extra(roadict, folder, monkeypatch):
     assert_refused(roadict("learn", "data.npy", *LEARN, "--method", "mod"), "--method mod runs in one process")
 
 
-def test_a_key_is_refused_where_nothing_can_be_chosen_by_it(roadict, folder):
+def test_a_key_is_refused_for_parts(roadict, folder):
     Path("parts").mkdir()
     np.save("parts/part-0.npy", DATA)
     assert_refused(roadict("learn", "parts", *LEARN, "--key", "a"), "parts has no arrays to choose from by key='a'")
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_output(tmp_path):
+def test_a_full_disk_is_reported_with_the_name_of_the_output(tmp_path):
     from roadict.files.atomic import atomic_write
 
     with pytest.raises(OSError, match=r"is full: '.*out\.npz'"), atomic_write(tmp_path / "out.npz"):

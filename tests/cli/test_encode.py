@@ -43,25 +43,25 @@ def test_encode_by_other_coders(roadict, folder, options, settings):
     np.testing.assert_array_equal(np.load("codes.npy"), expected)
 
 
-def test_encode_takes_the_weight_of_the_fit_where_none_is_given(roadict, folder):
+def test_encode_defaults_to_the_weight_of_the_fit(roadict, folder):
     assert roadict("encode", "model.npz", "data.npy", "-o", "codes.npy", "-a", "threshold").code == 0
     model = load("model.npz")
     expected = SparseCoder(model.components_, algorithm="threshold", alpha=model.transform_alpha_).transform(DATA)
     np.testing.assert_array_equal(np.load("codes.npy"), expected)
 
 
-def test_encode_with_entries_missing(roadict, folder):
+def test_encode_with_missing_entries(roadict, folder):
     holes = DATA.copy()
     holes[3, 2] = np.nan
     np.save("holes.npy", holes)
     assert roadict("encode", "model.npz", "holes.npy", "-o", "codes.npy", "--missing", "-q") == (0, "", "")
-    codes, whole = np.load("codes.npy"), load("model.npz").transform(DATA)
+    codes, complete = np.load("codes.npy"), load("model.npz").transform(DATA)
     others = np.arange(len(DATA)) != 3
-    np.testing.assert_allclose(codes[others], whole[others], atol=1e-9)
-    assert np.abs(codes[3] - whole[3]).max() > 1e-3
+    np.testing.assert_allclose(codes[others], complete[others], atol=1e-9)
+    assert np.abs(codes[3] - complete[3]).max() > 1e-3
 
 
-def test_encode_works_through_more_samples_than_it_takes_at_once(roadict, folder, monkeypatch):
+def test_encode_handles_more_samples_than_one_block(roadict, folder, monkeypatch):
     monkeypatch.setattr(cli, "ENCODE_ROWS", 50)
     assert roadict("encode", "model.npz", "data.npy", "-o", "codes.npy").code == 0
     np.testing.assert_allclose(np.load("codes.npy"), load("model.npz").transform(DATA), atol=1e-6)

@@ -15,11 +15,11 @@ from .small import DATA, LEARN, SHORT
 
 @pytest.fixture
 def pitfalls(folder):
-    """Add everything that can be wrong with files."""
+    """Add files with everything that can be wrong."""
     Path("text.csv").write_text("1,2\n3,red\n4,5\n")
     Path("ragged.csv").write_text("1,2,3\n4,5\n6,7,8\n")
     Path("empty.csv").write_text("")
-    Path("words.csv").write_text("just a header\n")
+    Path("header.csv").write_text("just a header\n")
     Path("data.json").write_text("[[1, 2], [3, 4]]")
     np.save("nan.npy", np.where(DATA > 1, np.nan, DATA))
     np.save("inf.npy", np.where(DATA > 1, np.inf, DATA))
@@ -46,7 +46,7 @@ def pitfalls(folder):
         (("learn", "text.csv", *LEARN), "text.csv has 'red' in row 2, column 2"),
         (("learn", "ragged.csv", *LEARN), "ragged.csv has 2 cells in row 2"),
         (("learn", "empty.csv", *LEARN), "empty.csv is empty"),
-        (("learn", "words.csv", *LEARN), "words.csv holds no numbers"),
+        (("learn", "header.csv", *LEARN), "header.csv holds no numbers"),
         (("learn", "nan.npy", *LEARN), "NaN"),
         (("learn", "inf.npy", *LEARN), "infinity"),
         (("learn", "one.npy", *LEARN), "1 sample"),
@@ -135,7 +135,7 @@ def test_bad_input_is_one_line_and_writes_nothing(roadict, pitfalls, arguments, 
         (("--verson",), "did you mean --version?"),
     ],
 )
-def test_wrong_usage_is_one_line_with_the_name_that_was_meant(roadict, folder, arguments, message):
+def test_wrong_usage_is_one_line_that_suggests_the_right_name(roadict, folder, arguments, message):
     before = contents(folder)
     assert_refused(roadict(*arguments), message)
     assert contents(folder) == before
@@ -152,7 +152,7 @@ def test_protected_folders_and_files_are_refused_before_the_work(roadict, folder
     assert contents(folder) == before
 
 
-def test_too_little_memory_is_said_in_one_line(roadict, folder, monkeypatch):
+def test_too_little_memory_is_reported_in_one_line(roadict, folder, monkeypatch):
     def exhausted(self, X):
         raise MemoryError("Unable to allocate 9.9 PiB")
 
@@ -169,18 +169,18 @@ def test_an_existing_model_survives_a_failed_learn(roadict, pitfalls):
         assert contents(pitfalls) == before
 
 
-def test_a_model_is_replaced_by_a_good_learn(roadict, folder, model_bytes):
+def test_a_model_is_replaced_by_a_successful_learn(roadict, folder, model_bytes):
     assert roadict("learn", "data.npy", "-k", "5", "-o", "model.npz", *SHORT).code == 0
     assert load("model.npz").components_.shape == (5, 6)
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "data.npy", "data.npz", "model.npz"]
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that takes no files, even from root")
-def test_an_output_that_nobody_can_write_is_refused_before_the_work(roadict, folder, monkeypatch):
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder where not even root can write")
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(roadict, folder, monkeypatch):
     def started(self, X):
-        raise AssertionError("the work has begun")
+        raise AssertionError("the work has started")
 
-    monkeypatch.setattr(ROAD, "fit", started)
+    monkeypatch.setattr(ROAD, "iter_fit", started)
     assert_refused(roadict("learn", "data.npy", "-k", 8, "-o", "/proc/x.npz"), "/proc/x.npz cannot be written")
 
 

@@ -1,4 +1,4 @@
-"""``roadict learn``: the model that the library would make, by every method."""
+"""``roadict learn`` writes the model that the library would fit, for every method."""
 
 import re
 from pathlib import Path
@@ -71,7 +71,7 @@ def holes(folder):
     return "holes.csv"
 
 
-def test_empty_cells_are_missing_entries_if_so_told(roadict, holes):
+def test_empty_cells_are_missing_entries_with_the_option(roadict, holes):
     result = roadict("learn", holes, "-k", 8, "-o", "out.npz", "--missing", *SHORT)
     assert result.code == 0, result.err
     assert np.isnan(load("out.npz").missing_values)
@@ -95,7 +95,7 @@ def test_one_of_several_arrays_is_named_by_its_key(roadict, folder):
     assert_refused(result, "first, second")
 
 
-def test_a_run_that_did_not_converge_warns_in_one_line_and_is_kept(roadict, folder):
+def test_a_run_that_did_not_converge_warns_in_one_line_and_is_saved(roadict, folder):
     result = roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", "--max-iter", "5")
     assert result.code == 0
     [warning] = [line for line in result.err.splitlines() if "warning" in line]
@@ -122,7 +122,7 @@ def test_learn_by_a_two_stage_method_and_encode_by_its_coder(roadict, folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--method", "nope"), "--method nope is not known; use road, mod, ksvd"),
+        (("--method", "nope"), "--method nope is unknown; use road, mod, ksvd"),
         (("--method", "mod", "--rho", "3"), "--rho does not belong to --method mod; leave it out"),
         (("--method", "ksvd", "--missing"), "--missing does not belong to --method ksvd"),
         (("--sparsity", "3"), "--sparsity does not belong to --method road"),

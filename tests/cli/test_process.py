@@ -1,4 +1,4 @@
-"""The program as people meet it: the demo, words, quiet, help, signals and terminals."""
+"""The program as users run it: demo, output, quiet, help, signals and terminals."""
 
 import importlib.metadata
 import os
@@ -40,7 +40,7 @@ def test_the_demo_recovers_the_planted_atoms(tmp_path):
     assert_plain(result.err)
 
 
-def test_a_process_learns_refuses_and_keeps_quiet(folder):
+def test_a_process_learns_refuses_and_is_quiet(folder):
     result = command("learn", "data.csv", "-k", 8, "-o", "out.npz", *SHORT)
     assert result.code == 0
     assert_plain(result.out)
@@ -72,7 +72,7 @@ def test_the_module_equals_the_script(folder):
     assert callable(script.load())
     program = shutil.which("roadict", path=str(Path(sys.executable).parent))
     if program is None:
-        pytest.skip("the script is not installed beside this Python")
+        pytest.skip("the script is not installed next to this Python")
     for arguments in (["--version"], ["learn", "--help"]):
         done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=GUARD, check=True)
         assert command(*arguments) == (0, done.stdout, done.stderr)
@@ -98,8 +98,8 @@ def test_an_interrupt_ends_in_one_line_and_writes_nothing(folder):
     assert contents(folder) == before
     assert result.code == 130
     assert "Traceback" not in result.err
-    said = [line for line in result.err.splitlines() if not line.startswith("learning ")]
-    assert said == ["roadict: error: interrupted; nothing was written"]
+    messages = [line for line in result.err.splitlines() if not line.startswith("learning ")]
+    assert messages == ["roadict: error: interrupted; nothing was written"]
     assert result.out == ""
 
 
@@ -127,7 +127,7 @@ def test_an_interrupt_of_a_picture_ends_in_one_line(roadict, folder, monkeypatch
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_a_termination_leaves_the_old_model_whole(folder):
+def test_a_termination_leaves_the_old_model_intact(folder):
     before = contents(folder)
     result = stop_in_the_middle(signal.SIGTERM, "learn", "data.npy", "-o", "model.npz", *ENDLESS)
     assert result.code != 0

@@ -1,4 +1,4 @@
-"""Runs that share a batch on the GPU, carried out by Triton's interpreter: each is as if it were alone."""
+"""Runs that share a batch on the GPU, or in Triton's interpreter: each is as if it were alone."""
 
 import dataclasses
 
@@ -35,6 +35,9 @@ def advance(engine, count, following=None):
         engine.submit(count, following)
     yield None
     return [engine.step(following)] if count == 1 else engine.steps(count)
+
+
+pytestmark = pytest.mark.usefixtures("kernels")
 
 
 def test_runs_together_are_runs_alone_to_the_bit(make_problem):

@@ -1,4 +1,4 @@
-"""The engine for GPUs, its kernels carried out by Triton's interpreter: slow, so problems are tiny.
+"""The engine for GPUs, on one or else in Triton's interpreter, which is slow: problems are tiny.
 
 Real GPUs are measured, and compared over 50 iterations, by ``benchmarks/gpu.py``.
 """
@@ -28,6 +28,8 @@ from roadict.engines.gpu import cuda  # noqa: E402
 from roadict.engines.gpu import layout as gpu_layout  # noqa: E402
 from roadict.engines.gpu import wide as gpu_wide  # noqa: E402
 from roadict.engines.gpu.cuda import CudaEngine  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("kernels")
 
 FORMS = ("exact", "ball", "lasso", "inexact-three")
 STEPS = 3

@@ -1,7 +1,6 @@
 """SparseCoder as people use it, what it refuses and with which words."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bad_input.small import changed, says
 from roadict import SparseCoder
 from roadict.coders.registry import TAKES
 
@@ -17,16 +17,6 @@ RNG = np.random.default_rng(0)
 ATOMS, X = RNG.standard_normal((K, M)), RNG.standard_normal((N, M))
 HOLES = np.where(RNG.random((N, M)) < 0.2, np.nan, X)
 HOLES[0, 0] = np.nan
-
-
-def changed(place, value, data):
-    copy = data.copy()
-    copy[place] = value
-    return copy
-
-
-def says(*pieces):
-    return "(?s)" + ".*".join(map(re.escape, pieces))
 
 
 # ---- use -----------------------------------------------------------------------------------------------------------

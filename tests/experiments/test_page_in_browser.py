@@ -65,7 +65,7 @@ def drag(chromium, selector, right, down=0):
 def test_it_loads_without_complaints_or_requests_and_does_not_scroll_sideways(chromium, rows_and_page, window):
     _, address = rows_and_page
     chromium.open(address, **window)
-    assert chromium.complaints() == []
+    assert chromium.console_errors() == []
     assert chromium.requests() == [address]  # the page itself, and nothing else
     assert chromium.width_of_content() <= window.get("width", 1200)
     assert chromium.run("return [...document.images].every(image => image.complete && image.naturalWidth > 0)")
@@ -76,7 +76,7 @@ def test_the_watch_sees_complaints_and_requests(chromium, tmp_path):
     head = '<!doctype html><meta name="viewport" content="width=device-width, initial-scale=1">'
     page.write_text(f'{head}<img src="missing.png"><script>nowhere()</script><p style="width: 2000px">wide', "utf-8")
     chromium.open(page.as_uri(), **PHONE)
-    assert any("nowhere is not defined" in text for text in chromium.complaints())
+    assert any("nowhere is not defined" in text for text in chromium.console_errors())
     assert any(address.endswith("missing.png") for address in chromium.requests())
     assert chromium.width_of_content() >= 2000
 
@@ -240,7 +240,7 @@ def test_the_demo_page(chromium, demo_page):
     truth, model, address = demo_page
     for window in ({}, PHONE | {"dark": True}):
         chromium.open(address, **window)
-        assert chromium.complaints() == []
+        assert chromium.console_errors() == []
         assert chromium.requests() == [address]
         assert chromium.width_of_content() <= window.get("width", 1200)
     indices, signs = match_atoms(model.components_, truth.dictionary)

@@ -251,9 +251,9 @@ def test_no_runs_share_a_gpu_on_other_engines_or_with_pictures():
     assert not any(_shares(trial) for trial in EXPERIMENTS["zebra"].trials(1, "cuda"))
 
 
+@pytest.mark.usefixtures("kernels")
 def test_trials_that_share_a_gpu_give_the_rows_of_trials_alone():
-    """By Triton's interpreter; the batch decides when an iteration is carried out, and nothing else."""
-    pytest.importorskip("triton")
+    """The batch decides when an iteration is carried out, and nothing else."""
     problem = PlantedProblem(4, 5, 24, sparsity=2)
     method = dataclasses.replace(ROAD_PAPER, parameters=(("rho", 10.0), ("max_iter", 2), ("tol", 0.0), ("n_init", 1)))
     trials = [Trial("noise-free", "", problem, method, seed, "cuda") for seed in (1, 2)]

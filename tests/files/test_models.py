@@ -1,4 +1,4 @@
-"""Model files: round trips, atomic writing, and every way a file can be broken."""
+"""Model files: round trips, atomic writing, and every kind of damage."""
 
 import io
 import json
@@ -53,11 +53,11 @@ def entries(path):
         return dict(archive)
 
 
-def assert_same_arrays(found, expected):
-    assert found.keys() == expected.keys()
+def assert_same_arrays(actual, expected):
+    assert actual.keys() == expected.keys()
     for name, values in expected.items():
-        assert found[name].dtype == values.dtype
-        np.testing.assert_array_equal(found[name], values)
+        assert actual[name].dtype == values.dtype
+        np.testing.assert_array_equal(actual[name], values)
 
 
 def assert_refused(path, message):
@@ -69,7 +69,7 @@ def assert_refused(path, message):
     assert "; " in text  # what is wrong; what to do
 
 
-def test_everything_comes_back(model):
+def test_everything_survives_the_round_trip(model):
     kind, parameters, arrays = read_model(model)
     assert kind == "ROAD"
     assert math.isnan(parameters.pop("missing_values"))
@@ -116,14 +116,14 @@ def test_the_path_is_taken_literally_and_as_text(tmp_path):
         ("ROAD", {}, {"rows": np.zeros(1, [("a", object)])}, "array 'rows' has dtype"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_nothing_is_written(tmp_path, kind, parameters, arrays, message):
+def test_values_that_cannot_be_stored_are_refused_and_nothing_is_written(tmp_path, kind, parameters, arrays, message):
     with pytest.raises(ValueError, match=message):
         write_model(tmp_path / "model.npz", kind, parameters, arrays)
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("existing", [True, False])
-def test_a_write_that_fails_halfway_leaves_things_as_they_were(tmp_path, monkeypatch, existing):
+def test_a_write_that_fails_halfway_changes_nothing(tmp_path, monkeypatch, existing):
     path = tmp_path / "model.npz"
     if existing:
         write_model(path, "ROAD", {}, ARRAYS)
@@ -143,7 +143,7 @@ def test_a_write_that_fails_halfway_leaves_things_as_they_were(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_failures_after_the_last_byte_count_too(tmp_path, monkeypatch, step):
+def test_a_failure_after_the_last_byte_changes_nothing(tmp_path, monkeypatch, step):
     path = tmp_path / "note"
     path.write_bytes(b"old")
 
@@ -181,7 +181,7 @@ def test_the_old_file_is_there_until_the_end(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o000, 0o666)])
-def test_permissions_follow_the_umask_and_an_existing_file_keeps_its_own(tmp_path, umask, mode):
+def test_permissions_follow_the_umask_and_an_existing_file_retains_its_own(tmp_path, umask, mode):
     path = tmp_path / "model.npz"
     before = os.umask(umask)
     try:
@@ -296,13 +296,13 @@ def test_flipped_bytes_are_refused_or_harmless(tmp_path, flip, step):
             kind, parameters, arrays = read_model(bad)
         except ModelFileError:
             refused += 1
-        else:  # dates and other fields that hold none of the contents
+        else:  # dates and other fields without contents
             assert (kind, parameters) == ("ROAD", {"rho": 1.5})
             assert_same_arrays(arrays, {"components": ARRAYS["components"]})
     assert refused > 0.6 * len(raw) / step
 
 
-def test_foreign_archives_are_refused_by_what_they_hold(tmp_path):
+def test_foreign_archives_are_refused_with_a_list_of_their_contents(tmp_path):
     path = tmp_path / "data.npz"
     np.savez(path, signals=np.eye(2), labels=np.arange(2))
     assert_refused(path, "not a roadict model .it holds labels, signals.")
@@ -335,7 +335,7 @@ def test_missing_entries_are_named(model, name):
         ({"format_version": "1"}, "'format_version'"),
         ({"format_version": [1, 1]}, "'format_version'"),
         ({"format": "other-model"}, "not a roadict model"),
-        ({"kind": 3}, "'kind' that is no text"),
+        ({"kind": 3}, "'kind' that is not text"),
         ({"array_names": 3}, "lacks the entry 3"),
         ({"parameters": "{rho: 1"}, "parameters that are not JSON"),
         ({"parameters": "[" * 200_000}, "parameters that are not JSON"),
@@ -364,10 +364,10 @@ def test_damage_under_other_compressions_is_refused(tmp_path, method):
     raw = path.read_bytes()
     for place in range(46, 120):
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :])
-        assert_refused(path, "damaged|not a roadict model")  # LZMA has bytes that nobody reads
+        assert_refused(path, "damaged|not a roadict model")  # LZMA has bytes that are never read
 
 
-def test_files_without_the_writers_name_are_read(model):
+def test_files_without_the_name_of_the_writer_are_read(model):
     found = entries(model)
     del found["written_by"]
     np.savez(model, **found)

@@ -1,4 +1,4 @@
-"""Matrices from files: what is understood, and what is refused with a place and a remedy."""
+"""Matrices from files: supported formats, and errors with a place and a remedy."""
 
 import contextlib
 import csv
@@ -77,7 +77,7 @@ def test_empty_cells_special_values_and_small_tables(write, text, expected):
     np.testing.assert_array_equal(read_matrix(write(text)), np.array(expected, dtype=float))
 
 
-def test_plain_tables_take_the_fast_way_and_both_ways_agree(write, monkeypatch):
+def test_plain_tables_take_the_fast_path_and_both_paths_agree(write, monkeypatch):
     values = np.random.default_rng(0).standard_normal((40, 7)) * 1e-7
     path = write("\n".join(",".join(map(repr, row)) for row in values.tolist()))
     slow = tables._read_cells(path, tables._find_layout(path))
@@ -93,7 +93,7 @@ def test_plain_tables_take_the_fast_way_and_both_ways_agree(write, monkeypatch):
     header=st.booleans(),
     hide_nan=st.booleans(),
 )
-def test_written_tables_come_back_exactly(tmp_path, values, separator, header, hide_nan):
+def test_written_tables_are_read_exactly(tmp_path, values, separator, header, hide_nan):
     def cell(value):
         hidden = hide_nan and value != value and separator != " " and values.shape[1] > 1
         return "" if hidden else repr(value)
@@ -113,7 +113,7 @@ def test_written_tables_come_back_exactly(tmp_path, values, separator, header, h
     quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
     ending=st.sampled_from(["\n", "\r\n"]),
 )
-def test_tables_with_quoted_headers_and_numbers_come_back_exactly(tmp_path, values, separator, names, quoting, ending):
+def test_tables_with_quoted_headers_and_numbers_are_read_exactly(tmp_path, values, separator, names, quoting, ending):
     path = tmp_path / "table.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=ending)
@@ -158,10 +158,10 @@ def test_rows_longer_than_a_cell_may_be(write):
         ('1,2\n3,"4', "a quote in row 2 that is never closed"),
         ('1 2\n3 "4', "a quote in row 2 that is never closed"),
         ('1,2\n3,"4\n' + "5,6\n" * LIMIT, f"a quote in row 2 that is not closed within {LIMIT} characters"),
-        ("1,2\n3," + "x" * (LIMIT + 1), f"a cell of more than {LIMIT} characters in row 2, which is no number"),
+        ("1,2\n3," + "x" * (LIMIT + 1), f"a cell of more than {LIMIT} characters in row 2, which is not a number"),
         ("x" * (LIMIT + 1) + "\n1\n", f"a cell of more than {LIMIT} characters in row 1"),
         ('"two\nlines",b\n1,2\n3,x\n', "'x' in row 4, column 2"),
-        ('1,2\n3,"4,5"\n', "'4,5' in row 2, column 2, which is no number; write decimals with a point"),
+        ('1,2\n3,"4,5"\n', "'4,5' in row 2, column 2, which is not a number; write decimals with a point"),
         ('1,2\n3,"a ""b"""\n', """'a "b"' in row 2, column 2"""),
         ('1,2\n"3\n4",5\n', r"'3\\n4' in row 2, column 1"),
     ],
@@ -176,9 +176,9 @@ def test_bad_quotes_and_long_cells_name_the_place(write, text, message):
         ("1,2\n3,4,5\n", "3 cells in row 2 and 2 in its first row"),
         ("a,b\n1,2\n\n3\n", "1 cells in row 4 and 2"),
         ("1 2\n3\n", "1 cells in row 2"),
-        ("1,2\n3,four\n", "'four' in row 2, column 2, which is no number"),
+        ("1,2\n3,four\n", "'four' in row 2, column 2, which is not a number"),
         ("x,y\n1,2\nthree,4\n", "'three' in row 3, column 1"),
-        ("x,2\n3,4\n", "'x' in row 1, column 1"),  # half a header is none
+        ("x,2\n3,4\n", "'x' in row 1, column 1"),  # half a header is not a header
         ("a,b\nc,d\n1,2\n", "'c' in row 2, column 1"),
         ("1;2,5\n3;4\n", "'2,5' in row 1, column 2.*point"),
         ("1,2\n3,1_000\n", "'1_000' in row 2, column 2"),
@@ -209,7 +209,7 @@ def test_bad_text_tables_name_the_place(write, text, message):
         (pickle.dumps([1.5]), "not text"),
     ],
 )
-def test_binary_files_are_no_tables(write, contents, message):
+def test_binary_files_are_refused(write, contents, message):
     assert_refused(write(contents), message)
 
 
@@ -253,7 +253,7 @@ def test_dtypes_of_arrays(tmp_path, stored, expected):
         (np.array([[None]]), "pickled objects"),
     ],
 )
-def test_arrays_that_are_no_matrix_of_numbers(tmp_path, values, message):
+def test_arrays_that_are_not_matrices_of_numbers(tmp_path, values, message):
     np.save(tmp_path / "a.npy", values, allow_pickle=True)
     np.savez(tmp_path / "a.npz", values)
     assert_refused(tmp_path / "a.npy", message)
@@ -271,7 +271,7 @@ def test_pickles_are_never_run(tmp_path):
     (tmp_path / "b.npy").write_bytes(pickle.dumps(Bomb()))
     (tmp_path / "b.npz").write_bytes(pickle.dumps(Bomb()))
     for name in ("a.npy", "a.npz", "b.npy", "b.npz"):
-        assert_refused(tmp_path / name, "pickled objects|is no")
+        assert_refused(tmp_path / name, "pickled objects|is not")
     assert not (tmp_path / "exploded").exists()
 
 
@@ -279,7 +279,7 @@ def test_keys_of_archives(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, one=np.eye(2), two=np.eye(3))
     assert read_matrix(path, "two").shape == (3, 3)
-    assert_refused(path, r"holds 2 arrays \(one, two\); name one")
+    assert_refused(path, r"holds 2 arrays \(one, two\); pass one")
     assert_refused(path, "no array 'three'; choose one of: one, two", key="three")
     np.savez(path, **{f"a{k}": np.eye(1) for k in range(40)})
     assert_refused(path, r"40 arrays \(a0, .*a11, \.\.\.\)")
@@ -298,7 +298,7 @@ def test_damaged_arrays_are_refused(tmp_path, compress):
     path = tmp_path / "a.npz"
     for length in range(0, len(raw), 7):
         path.write_bytes(raw[:length])
-        assert_refused(path, "is no .npz|damaged or cut short")
+        assert_refused(path, "is not an .npz|damaged or cut short")
     for place in range(2, len(raw), 3):
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :])
         with contextlib.suppress(TableError):  # refused, or harmless
@@ -310,7 +310,7 @@ def test_archives_with_a_changed_shape_are_refused(tmp_path):
     np.savez(path, np.ones((80, 500)))
     raw = path.read_bytes()
     assert raw.count(b"(80, 500)") == 1
-    for shape in (b"(10, 500)", b"(90, 500)", b"(50, 800)"):  # fewer, more and as many bytes as there are
+    for shape in (b"(10, 500)", b"(90, 500)", b"(50, 800)"):  # fewer, more and the same number of bytes
         path.write_bytes(raw.replace(b"(80, 500)", shape))
         assert_refused(path, "damaged or cut short")
 
@@ -321,14 +321,14 @@ def test_truncated_npy_files_are_refused(tmp_path):
     raw = path.read_bytes()
     for length in (*range(0, 200, 3), len(raw) - 1):
         path.write_bytes(raw[:length])
-        assert_refused(path, "is no NumPy|damaged or cut short")
+        assert_refused(path, "is not a NumPy|damaged or cut short")
 
 
 def test_wrong_names(tmp_path, write):
     assert_refused(write("1,2\n", "table.xlsx"), r"extension '\.xlsx'; .*\.npy, \.npz, \.csv")
     assert_refused(write("1,2\n", "table"), "no extension")
-    assert_refused(write("1,2\n", "table.npy"), "is no NumPy array file")
-    assert_refused(write("1,2\n", "table.npz"), r"is no \.npz archive")
+    assert_refused(write("1,2\n", "table.npy"), "is not a NumPy array file")
+    assert_refused(write("1,2\n", "table.npz"), r"is not an \.npz archive")
     for name in ("none.csv", "none.npy", "none.npz"):
         with pytest.raises(FileNotFoundError):
             read_matrix(tmp_path / name)
@@ -342,7 +342,7 @@ def test_wrong_names(tmp_path, write):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 9])
 @pytest.mark.parametrize("kind", ["rows.npy", "rows.npz", "rows.csv", "parts", "parts/part-*.npy"])
-def test_the_shares_of_all_ranks_are_all_rows_in_their_order(tmp_path, kind, size):
+def test_the_shares_of_all_ranks_are_all_rows_in_order(tmp_path, kind, size):
     rows = np.random.default_rng(0).standard_normal((7, 3))
     np.save(tmp_path / "rows.npy", rows)
     np.savez(tmp_path / "rows.npz", rows=rows)
@@ -370,7 +370,7 @@ def test_a_share_of_a_bad_file_is_refused_by_every_rank(tmp_path):
             ("cut.npy", "damaged or cut short"),
             ("objects.npy", "pickled objects"),
             ("flat.npy", "not a matrix"),
-            ("text.npy", "no NumPy array file"),
+            ("text.npy", "not a NumPy array file"),
         ):
             with pytest.raises(TableError, match=message):
                 read_rows(tmp_path / name, None, rank, 2)

@@ -1,19 +1,8 @@
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-
-
-@pytest.fixture(scope="session")
-def shared():
-    """The folder of test pictures beside the repository, which is not part of it."""
-    if not SHARED.is_dir():
-        pytest.skip(f"needs the test pictures in {SHARED}")
-    return SHARED
 
 
 @pytest.fixture(scope="session")

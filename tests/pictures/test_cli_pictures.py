@@ -161,7 +161,7 @@ BAD = {
     "CMYK": (("denoise", "print.jpg", *OUT), "has CMYK colours"),
     "bomb": (("upscale", "bomb.png", *OUT), "has more than 178,956,970 pixels"),
     "missing input": (("upscale", "nowhere.png", *OUT), "No such file"),
-    "missing folder": (("denoise", "noisy.png", "-o", "nowhere/out.png"), "does not exist; make it first"),
+    "missing folder": (("denoise", "noisy.png", "-o", "nowhere/out.png"), "does not exist; create it first"),
     "output is input": (("denoise", "noisy.png", "-o", "noisy.png"), "is also an input"),
     "output is the original": (("denoise", "noisy.png", "-o", "whole.png", "--compare", "whole.png"), "also an input"),
     "output is the mask": (("inpaint", "holes.png", "-o", "mask.png", "--mask", "mask.png"), "is also an input"),
@@ -171,7 +171,7 @@ BAD = {
     "method": (("upscale", "small.png", *OUT, "--method", "magic"), "method='magic'"),
     "model": (("upscale", "small.png", *OUT, "--model", "text.png"), "is not a roadict model"),
     "empty folder": (("upscale", "small.png", *OUT, "--train", "empty"), "holds no pictures"),
-    "no folder": (("upscale", "small.png", *OUT, "--train", "nowhere"), "is no folder"),
+    "no folder": (("upscale", "small.png", *OUT, "--train", "nowhere"), "is not a folder"),
     "output is a training picture": (("upscale", "small.png", "-o", "train/page.png", *TRAIN), "is also an input"),
     "little training picture": (
         ("upscale", "small.png", *OUT, "--train", "little"),
@@ -188,7 +188,7 @@ BAD = {
     "huge sigma": (("denoise", "noisy.png", *OUT, "--sigma", "1e200"), "is more than white, 255"),
     "sigma": (("denoise", "noisy.png", *OUT, "--sigma", "much"), "--sigma much must be a number or auto"),
     "negative sigma": (("denoise", "noisy.png", *OUT, "--sigma", "-3"), "must be a finite number of at least 0"),
-    "original of another size": (("upscale", "small.png", *OUT, "--compare", "small.png"), "cut it to that"),
+    "original of another size": (("upscale", "small.png", *OUT, "--compare", "small.png"), "crop it to that"),
     "grey original": (("denoise", "noisy.png", *OUT, "--compare", "grey.png"), "grey"),
 }
 

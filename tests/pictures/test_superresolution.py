@@ -8,13 +8,12 @@ from sklearn.exceptions import NotFittedError
 
 from roadict.coders import registry as coders
 from roadict.files.models import ModelFileError, read_model, write_model
-from roadict.metrics import psnr
 from roadict.pictures import Recipe, SuperResolution, predictors, tiles
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.resize import resize
 from roadict.pictures.superresolution import saved_parameters
 
-from .conftest import eight_bits, luma8
+from .conftest import eight_bits
 
 FEW = Recipe(max_samples=500)
 QUICK = {"n_components": 32, "max_iter": 15, "recipe": FEW, "random_state": 0, "n_jobs": 1}
@@ -47,31 +46,6 @@ def model():
     return SuperResolution(2, **QUICK).fit([data.page(), data.camera()[::2, ::2]])
 
 
-@pytest.fixture(scope="module")
-def zebra(shared):
-    train = [luma8(shared / "zebra_train" / f"{name}.bmp") for name in ("t36", "t64", "t65")]
-    test = luma8(shared / "set14_zebra.png")[:390, :585]
-    return train, small_of(test, 3), test
-
-
-@pytest.mark.parametrize(
-    ("parameters", "recipe", "least"),
-    [
-        # The paper: 28.1758 for ROAD, 27.8736 for K-SVD; bicubic 26.7055.
-        ({"approach": "anchored", "method": "random", "n_components": 128}, {}, 28.65),
-        ({"approach": "zeyde", "method": "random", "n_components": 128}, {"max_samples": 12_000}, 28.3),
-        ({"approach": "zeyde", "n_components": 64, "max_iter": 40}, {"coder": "omp", "max_samples": 1500}, 27.9),
-        ({"approach": "zeyde", "method": "ksvd", "n_components": 64}, {"coder": "omp", "max_samples": 1500}, 27.9),
-        ({"approach": "zeyde", "method": "sequential", "n_components": 64}, {"max_samples": 1500}, 27.9),
-        ({"approach": "yang", "n_components": 64, "max_iter": 40}, {"max_samples": 1500}, 27.3),
-    ],
-)
-def test_the_papers_zebra(zebra, parameters, recipe, least):
-    train, small, truth = zebra
-    found = SuperResolution(3, random_state=0, recipe=Recipe(**recipe), **parameters).fit(train)
-    assert psnr(found.predict(small), truth) > least
-
-
 @pytest.mark.parametrize(
     ("approach", "last"), [("anchored", "fitting the atoms' regressors"), ("zeyde", "coding patches")]
 )
@@ -87,17 +61,6 @@ def test_all_of_the_training_tells_its_progress(approach, last, monkeypatch):
         assert len(steps) > 1
         assert steps == sorted(set(steps))
         assert steps[-1][0] == steps[-1][1]
-
-
-@pytest.mark.parametrize("method", ["road", "random"])
-def test_the_papers_digit(shared, method):
-    archive = np.load(shared / "mnist_subset.npz")
-    images, ones = archive["images"] / 255, np.setdiff1d(np.flatnonzero(archive["labels"] == 1), [6])
-    five = np.random.default_rng([3, 5]).choice(ones, 5, replace=False)
-    recipe = Recipe(features="pixels", patch_size=6, stride=4, back_projection=0)
-    model = SuperResolution(2, approach="zeyde", method=method, n_components=64, random_state=3, recipe=recipe)
-    found = model.fit(list(images[five])).predict(small_of(images[6], 2))
-    assert psnr(found, images[6]) > 21.8881 + 2.2
 
 
 def test_back_projection_makes_the_result_shrink_to_the_input(model, monkeypatch):

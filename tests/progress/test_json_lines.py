@@ -1,4 +1,4 @@
-"""What a command tells the program that started it."""
+"""Progress events of a command for the program that started it."""
 
 import json
 
@@ -17,8 +17,8 @@ def learn(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run(output, *options):
-        words = ["learn", "data.npy", "-k", "8", "-o", output, "--seed", "0", "--max-iter", "60", *options]
-        monkeypatch.setattr("sys.argv", ["roadict", *words])
+        arguments = ["learn", "data.npy", "-k", "8", "-o", output, "--seed", "0", "--max-iter", "60", *options]
+        monkeypatch.setattr("sys.argv", ["roadict", *arguments])
         with pytest.raises(SystemExit) as end:
             main()
         assert not end.value.code
@@ -27,24 +27,24 @@ def learn(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_events_tell_of_every_iteration_and_change_no_result(learn, monkeypatch):
+def test_events_report_every_iteration_and_change_no_result(learn, monkeypatch):
     monkeypatch.setattr("roadict.progress.terminal.PAUSE", 0.0)
     plain, others = learn("plain.npz")
     monkeypatch.setenv(json_lines.VARIABLE, "json")
     watched, lines = learn("watched.npz")
     np.testing.assert_array_equal(watched.components_, plain.components_)
     np.testing.assert_array_equal(watched.codes_, plain.codes_)
-    told = [event for event in map(json_lines.read, lines) if event is not None]
-    snapshots = [event["snapshot"] for event in told if "snapshot" in event]
+    events = [event for event in map(json_lines.read, lines) if event is not None]
+    snapshots = [event["snapshot"] for event in events if "snapshot" in event]
     iterations = [snapshot["iteration"] for snapshot in snapshots]
     assert iterations[:60] == list(range(1, 61))
     assert all(np.isfinite(snapshot["objective"]) for snapshot in snapshots)
     drawn = [snapshot["atoms"] for snapshot in snapshots if "atoms" in snapshot]
     assert drawn[0].shape == (8, 6)
     assert np.linalg.norm(drawn[0], axis=1) == pytest.approx(1, abs=1e-5)
-    last = [event["progress"] for event in told if "progress" in event][-1]
+    last = [event["progress"] for event in events if "progress" in event][-1]
     assert (last["verb"], last["done"], last["total"]) == ("learning", 60, 60)
-    # What else there is for people is the same with and without.
+    # All other lines, meant for users, are the same with and without events.
     assert any(line.startswith("learning ") for line in others)
     assert [line for line in lines if json_lines.read(line) is None] == [
         line for line in others if not line.startswith("learning ")
@@ -57,7 +57,7 @@ def test_quiet_commands_write_no_events(learn, monkeypatch):
     assert [line for line in lines if line.startswith("{")] == []
 
 
-def test_atoms_survive_the_way(capsys):
+def test_atoms_survive_the_round_trip(capsys):
     class Snapshot:
         start, iteration, objective = 1, 3, 2.5
         dictionary = np.arange(6.0).reshape(2, 3)

@@ -1,4 +1,4 @@
-"""What ranks agree on, against NumPy on everything at once; ranks are threads here."""
+"""Collectives against NumPy on all rows at once; ranks are threads here."""
 
 import numpy as np
 import pytest
@@ -7,29 +7,29 @@ from roadict.checkpoints.schedule import fingerprint
 from roadict.ranks import collectives
 from roadict.ranks.collectives import (
     OtherRankError,
-    condensed,
-    first_of,
+    allgather_json,
+    allreduce_max,
+    broadcast,
     gathered,
-    gathered_first,
+    gathered_on_root,
+    joint_triangular_factor,
     largest,
-    largest_of_each,
     median,
     norm,
     offset,
+    on_all_ranks,
     picked,
     quantile,
-    together,
-    words,
 )
 from roadict.ranks.comm import SERIAL
 
 ROWS = np.random.default_rng(0).standard_normal((20, 4))
-CUTS = {1: [], 2: [13], 3: [13, 13]}  # the second of three ranks has nothing
+CUTS = {1: [], 2: [13], 3: [13, 13]}  # the second of three ranks has no rows
 
 
 @pytest.fixture(params=[1, 2, 3])
 def ranks(request, on_ranks):
-    """Run a function of (comm, own rows) on a number of ranks; all must return the same, which is returned."""
+    """Run a function of (comm, own rows) on a number of ranks; all must return the same result, which is returned."""
 
     def run(work, rows=ROWS):
         parts = np.split(rows, CUTS[request.param])
@@ -46,21 +46,21 @@ def test_rows_norms_and_extremes_are_those_of_all_rows(ranks):
     np.testing.assert_array_equal(ranks(gathered, ROWS > 0), ROWS > 0)
     assert ranks(norm) == pytest.approx(np.linalg.norm(ROWS), rel=1e-14)
     assert ranks(largest) == np.abs(ROWS).max()
-    assert ranks(lambda comm, rows: largest_of_each(comm, 3 * comm.rank, 7 - comm.rank)[1]) == 7
-    assert ranks(lambda comm, rows: words(comm, {"rank": comm.rank})[-1]["rank"] - comm.size) == -1
+    assert ranks(lambda comm, rows: allreduce_max(comm, 3 * comm.rank, 7 - comm.rank)[1]) == 7
+    assert ranks(lambda comm, rows: allgather_json(comm, {"rank": comm.rank})[-1]["rank"] - comm.size) == -1
 
 
-def test_rows_for_the_first_rank_come_to_it_alone(on_ranks, monkeypatch):
-    monkeypatch.setattr(collectives, "ROWS_AT_A_TIME", 6)
+def test_rows_gathered_on_the_root_are_sent_to_no_other_rank(on_ranks, monkeypatch):
+    monkeypatch.setattr(collectives, "BLOCK_ROWS", 6)
     for size, cuts in CUTS.items():
         parts = np.split(ROWS, cuts)
-        first, *others = on_ranks(size, lambda comm, parts=parts: gathered_first(comm, parts[comm.rank]))
+        first, *others = on_ranks(size, lambda comm, parts=parts: gathered_on_root(comm, parts[comm.rank]))
         np.testing.assert_array_equal(first, ROWS)
         assert [other.shape for other in others] == [(0, 4)] * (size - 1)
     assert on_ranks(3, lambda comm: offset(comm, 5 + comm.rank)) == [0, 5, 11]
 
 
-def test_picked_rows_are_counted_over_all_ranks(ranks):
+def test_picked_rows_are_numbered_over_all_ranks(ranks):
     numbers = np.array([19, 0, 12, 13, 0])
     starts = dict(enumerate([0, 13, 13]))
     np.testing.assert_array_equal(
@@ -68,10 +68,10 @@ def test_picked_rows_are_counted_over_all_ranks(ranks):
     )
 
 
-def test_condensed_rows_have_the_same_singular_values_and_right_vectors(ranks):
+def test_the_joint_triangular_factor_has_the_singular_values_and_right_vectors_of_all_rows(ranks):
     _, sizes, right = np.linalg.svd(ROWS, full_matrices=False)
-    _, found, vectors = np.linalg.svd(ranks(condensed), full_matrices=False)
-    np.testing.assert_allclose(found[:4], sizes, rtol=1e-13)
+    _, actual, vectors = np.linalg.svd(ranks(joint_triangular_factor), full_matrices=False)
+    np.testing.assert_allclose(actual[:4], sizes, rtol=1e-13)
     np.testing.assert_allclose(np.abs(np.sum(vectors[:4] * right, axis=1)), 1, rtol=1e-13)
 
 
@@ -92,34 +92,34 @@ def test_a_quantile_is_one_of_the_values(ranks, count, share):
     assert ranks(lambda comm, rows: quantile(comm, rows, share), values) == expected
 
 
-def test_the_first_rank_has_the_word(ranks):
-    np.testing.assert_array_equal(ranks(lambda comm, rows: first_of(comm, ROWS + comm.rank)), ROWS)
+def test_the_array_of_rank_0_is_broadcast(ranks):
+    np.testing.assert_array_equal(ranks(lambda comm, rows: broadcast(comm, ROWS + comm.rank)), ROWS)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_fingerprint_knows_every_entry_and_its_place_but_not_the_ranks(ranks, dtype):
+def test_a_fingerprint_depends_on_every_entry_and_its_position_but_not_on_the_ranks(ranks, dtype):
     rows = ROWS.astype(dtype)
 
-    def mark(data):
+    def digest(data):
         return ranks(lambda comm, part: fingerprint(part, comm), data)
 
-    assert mark(rows) == fingerprint(rows, SERIAL)
-    others = {mark(rows[::-1]), mark(rows * dtype(1 + 1e-6)), mark(rows[:19]), mark(rows.T.copy())}
-    assert len(others | {mark(rows)}) == 5
+    assert digest(rows) == fingerprint(rows, SERIAL)
+    others = {digest(rows[::-1]), digest(rows * dtype(1 + 1e-6)), digest(rows[:19]), digest(rows.T.copy())}
+    assert len(others | {digest(rows)}) == 5
 
 
-def test_where_ranks_fail_all_do_and_the_first_of_them_says_why(on_ranks):
+def test_if_some_ranks_fail_all_do_and_the_first_of_them_reports_the_reason(on_ranks):
     def work(comm):
-        def act():
+        def task():
             if comm.rank > 0:
-                raise ValueError(f"rank {comm.rank} knows why")
+                raise ValueError(f"reason of rank {comm.rank}")
 
         if comm.rank == 1:
-            with pytest.raises(ValueError, match="rank 1 knows why"):
-                together(comm, act)
+            with pytest.raises(ValueError, match="reason of rank 1"):
+                on_all_ranks(comm, task)
         else:
             with pytest.raises(OtherRankError, match="rank 1 has failed") as failure:
-                together(comm, act)
+                on_all_ranks(comm, task)
             assert isinstance(failure.value.__cause__, ValueError) is (comm.rank == 2)
         return True
 

@@ -1,8 +1,8 @@
-"""How ranks are placed, and what they blame each other for."""
+"""How ranks are placed on GPUs, and which errors are blamed on other ranks."""
 
 import pytest
 
-from roadict.ranks.comm import RankLostError, TorchComm, is_first_to_say, placement
+from roadict.ranks.comm import RankLostError, TorchComm, is_first_to_report, placement
 
 BOTH = "cpu:gloo,cuda:nccl"
 
@@ -14,7 +14,7 @@ BOTH = "cpu:gloo,cuda:nccl"
         ("auto", 8, 5, 8, (5, BOTH)),
         ("auto", 1, 0, 1, (0, BOTH)),
         ("cuda", 2, 3, 4, (1, "gloo")),  # NCCL would refuse two ranks on one GPU
-        ("cuda", 0, 1, 2, (None, "gloo")),  # the engine says that there is none
+        ("cuda", 0, 1, 2, (None, "gloo")),  # the engine reports that there is none
         ("auto", 0, 1, 2, (None, "gloo")),
         ("numba", 8, 1, 2, (None, "gloo")),
         ("reference", 8, 1, 2, (None, "gloo")),
@@ -26,7 +26,7 @@ def test_every_rank_has_the_gpu_of_its_local_number(engine, n_gpus, local_rank, 
 
 @pytest.fixture
 def group():
-    """A process group of this process alone."""
+    """A process group of this process only."""
     torch = pytest.importorskip("torch")
     from torch import distributed
 
@@ -36,7 +36,7 @@ def group():
     distributed.destroy_process_group()
 
 
-def test_what_fails_beside_an_exchange_is_not_blamed_on_other_ranks(group):
+def test_a_local_failure_is_not_blamed_on_other_ranks(group):
     import torch
 
     with pytest.raises(RuntimeError, match="memory") as failure:
@@ -44,5 +44,5 @@ def test_what_fails_beside_an_exchange_is_not_blamed_on_other_ranks(group):
     assert not isinstance(failure.value, RankLostError)
 
 
-def test_the_same_is_said_once(group):
-    assert [is_first_to_say(group, text) for text in ("this", "that", "this")] == [True, True, False]
+def test_the_same_message_is_reported_once(group):
+    assert [is_first_to_report(group, text) for text in ("this", "that", "this")] == [True, True, False]

@@ -1,4 +1,4 @@
-"""A fit of several ranks against the same fit of one; ranks are threads here, processes in test_torchrun.py."""
+"""Fits on several ranks against the same fit in one process; ranks are threads here, processes in test_torchrun.py."""
 
 import threading
 import warnings
@@ -40,7 +40,7 @@ def quiet():
 
 
 def fit_on(on_ranks, size, data, **parameters):
-    """Models of all ranks, and their codes together."""
+    """Return the models of all ranks, and their concatenated codes."""
     parts = np.split(data, CUTS[size])
     models = on_ranks(size, lambda comm: ROAD(**parameters).fit(parts[comm.rank]))
     return models, np.concatenate([model.codes_ for model in models])
@@ -81,7 +81,7 @@ def test_an_automatic_rho_finds_as_good_a_dictionary(on_ranks):
         assert np.linalg.norm(truth.data - codes @ models[0].components_) < 1e-3 * np.linalg.norm(truth.data)
 
 
-def test_given_starts_are_honoured_on_ranks(on_ranks):
+def test_given_starts_are_used_on_ranks(on_ranks):
     atoms, codes = TRUTH.dictionary, TRUTH.codes + 0.01
     for size in (2, 3):
         parts, starts = np.split(TRUTH.data, CUTS[size]), np.split(codes, CUTS[size])
@@ -95,7 +95,7 @@ def test_given_starts_are_honoured_on_ranks(on_ranks):
             np.testing.assert_allclose(on_ranks(size, fit)[-1].components_, alone.components_, atol=1e-10)
 
 
-def test_a_callback_of_one_rank_ends_the_run_of_all(on_ranks):
+def test_a_callback_on_one_rank_stops_the_run_on_all(on_ranks):
     def fit(comm):
         stop = (lambda snapshot: snapshot.iteration == 7) if comm.rank == 1 else None
         return ROAD(12, rho=10.0, callback=stop, random_state=0).fit(np.split(TRUTH.data, CUTS[3])[comm.rank])
@@ -103,7 +103,7 @@ def test_a_callback_of_one_rank_ends_the_run_of_all(on_ranks):
     assert [(model.stop_reason_, model.n_iter_) for model in on_ranks(3, fit)] == [("callback", 7)] * 3
 
 
-def test_a_seed_that_was_not_given_is_the_same_on_all_ranks(on_ranks):
+def test_a_drawn_seed_is_the_same_on_all_ranks(on_ranks):
     first, *others = on_ranks(3, lambda comm: agreed_seed(None, None, comm).entropy)
     assert others == [first, first]
     assert on_ranks(2, lambda comm: agreed_seed(7, None, comm).entropy) == [7, 7]
@@ -119,20 +119,20 @@ def test_a_seed_that_was_not_given_is_the_same_on_all_ranks(on_ranks):
         (lambda rows, rank: 0 * rows, "all entries of X are zero"),
     ],
 )
-def test_ranks_with_unlike_samples_are_refused(on_ranks, wrong, message):
+def test_ranks_with_different_kinds_of_samples_are_refused(on_ranks, wrong, message):
     parts = np.split(TRUTH.data, CUTS[2])
     with pytest.raises(ValueError, match=message):
         on_ranks(2, lambda comm: ROAD(12, rho=10.0).fit(wrong(parts[comm.rank], comm.rank)))
 
 
-def test_ranks_with_unlike_parameters_are_refused(on_ranks):
+def test_ranks_with_different_parameters_are_refused(on_ranks):
     parts = np.split(TRUTH.data, CUTS[2])
     with pytest.raises(ValueError, match=r"rho=11.0 on rank 1, but rho=10.0 on rank 0"):
         on_ranks(2, lambda comm: ROAD(12, rho=10.0 + comm.rank).fit(parts[comm.rank]))
 
 
-def test_ranks_on_unlike_machines_agree_on_the_bound_and_on_the_start(on_ranks, monkeypatch):
-    """Rounding of another machine: singular values and products that differ in their last bits."""
+def test_ranks_on_different_machines_agree_on_the_bound_and_on_the_start(on_ranks, monkeypatch):
+    """Another machine rounds differently: singular values and solutions differ in their last bits."""
     machine, svd, solve = threading.local(), np.linalg.svd, np.linalg.solve
 
     def rounded(value):
@@ -156,7 +156,7 @@ def test_ranks_on_unlike_machines_agree_on_the_bound_and_on_the_start(on_ranks, 
 
 
 class Settled:
-    """A run that has ended with atoms and codes; a machine of another kind has turned the signs of some."""
+    """A finished run; a machine of another kind has flipped the signs of some atoms."""
 
     def __init__(self, signs):
         self._signs = signs
@@ -168,15 +168,15 @@ class Settled:
         return TRUTH.codes * self._signs
 
 
-def test_codes_of_ranks_whose_atoms_have_other_signs_belong_to_the_atoms_of_the_first(on_ranks):
+def test_codes_of_ranks_whose_atoms_have_other_signs_match_the_atoms_of_rank_0(on_ranks):
     signs = [np.ones(12), np.resize([1.0, -1.0, -1.0], 12)]
     for atoms, codes in on_ranks(2, lambda comm: agreed_atoms(Settled(signs[comm.rank]), comm)):
         np.testing.assert_array_equal(atoms, Settled(signs[0]).dictionary())
         np.testing.assert_array_equal(codes, TRUTH.codes)
 
 
-def test_what_one_rank_finds_converged_ends_the_run_of_all(on_ranks):
-    """Where rounding puts a residual on either side of the tolerance, ranks must not part."""
+def test_a_run_that_has_converged_on_one_rank_ends_on_all(on_ranks):
+    """Rounding may put a residual on either side of the tolerance; ranks must still agree."""
 
     class Steady:
         rhos = (1.0, 1.0, 1.0)
@@ -196,10 +196,10 @@ def test_what_one_rank_finds_converged_ends_the_run_of_all(on_ranks):
 @pytest.mark.parametrize("name", ["numba", "reference"])
 @pytest.mark.parametrize("form", ["exact", "ball", "lasso", "inexact-three"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_an_engine_restored_on_any_number_of_ranks_goes_on(make_problem, on_ranks, name, form, missing):
-    """To the bit on as many ranks, to rounding on more or fewer."""
+def test_an_engine_restored_on_any_number_of_ranks_continues(make_problem, on_ranks, name, form, missing):
+    """Bitwise on the same number of ranks, up to rounding on more or fewer."""
     if missing and form.startswith("inexact"):
-        pytest.skip("takes no missing entries")
+        pytest.skip("does not support missing entries")
     problem, dictionary, codes = make_problem(form, (6, 9, 90), missing, rho=8.0)
     cuts = {1: [], 2: [70], 3: [20, 20]}
 
@@ -215,7 +215,7 @@ def test_an_engine_restored_on_any_number_of_ranks_goes_on(make_problem, on_rank
             measures = run.step(following if i == 3 else None)
         return run.dictionary(), run.codes(), measures
 
-    def unbroken(comm):
+    def uninterrupted(comm):
         run = engine(comm)
         steps(run, 10)
         state = run.state()
@@ -236,16 +236,16 @@ def test_an_engine_restored_on_any_number_of_ranks_goes_on(make_problem, on_rank
         return steps(run, 10)
 
     for writers in (1, 3):
-        results = on_ranks(writers, unbroken)
+        results = on_ranks(writers, uninterrupted)
         states, last = [state for state, _ in results], [result for _, result in results]
-        whole = np.concatenate([codes for _, codes, _ in last])
+        expected = np.concatenate([codes for _, codes, _ in last])
         for readers in (1, 2, 3):
-            found = on_ranks(readers, lambda comm, states=states: resumed(comm, states))
-            joined = np.concatenate([codes for _, codes, _ in found])
+            actual = on_ranks(readers, lambda comm, states=states: resumed(comm, states))
+            joined = np.concatenate([codes for _, codes, _ in actual])
             if readers == writers:
-                np.testing.assert_array_equal(found[0][0], last[0][0])
-                np.testing.assert_array_equal(joined, whole)
-                assert found[0][2] == last[0][2]
-            overlap = np.abs(np.sum(found[0][0] * last[0][0], axis=1))
+                np.testing.assert_array_equal(actual[0][0], last[0][0])
+                np.testing.assert_array_equal(joined, expected)
+                assert actual[0][2] == last[0][2]
+            overlap = np.abs(np.sum(actual[0][0] * last[0][0], axis=1))
             np.testing.assert_allclose(overlap, 1, atol=1e-10)
-            np.testing.assert_allclose(np.abs(joined), np.abs(whole), atol=1e-9)
+            np.testing.assert_allclose(np.abs(joined), np.abs(expected), atol=1e-9)

@@ -28,9 +28,10 @@ pytestmark = pytest.mark.skipif(os.name == "nt" or not Path("/proc").exists(), r
 
 SCRIPT = Path(__file__).parents[1] / "rank_fits.py"
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node")
-GUARD = 300  # seconds after which processes that hang are given up
+GUARD = 300  # timeout in seconds of processes that hang
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 LONG = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "1500", "--seed", "0", "--codes", "gather")
+CHECKPOINTS = ("--checkpoint", "checkpoints", "--every", "0.02s")
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,9 @@ def serial_fits():
 
 @pytest.fixture(scope="module")
 def fits_of_ranks(serial_fits, tmp_path_factory):
-    """The folder with the fits of three ranks, of two and of one.
+    """The folder with the fits on three ranks, on two and on one.
 
-    They come after those of one process, which leaves the kernels compiled: else every rank compiles them all.
+    They run after those in one process, which compile the kernels: otherwise every rank would compile them all.
     """
     path = tmp_path_factory.mktemp("fits")
     done = subprocess.run(
@@ -57,7 +58,7 @@ def fits_of_ranks(serial_fits, tmp_path_factory):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_ranks_learn_what_one_process_learns(fits_of_ranks, serial_fits, size):
-    """Every formulation, with and without missing entries, uneven shards, one of them empty; float64."""
+    """Every formulation, with and without missing entries; uneven shards, one of them empty; float64."""
     for name, alone in serial_fits.items():
         found = np.load(fits_of_ranks / str(size) / f"{name}.npz")
         objective, error, n_iter = found["numbers"]
@@ -80,7 +81,7 @@ def start(folder, *arguments):
 
 
 def workers(process):
-    """Processes that torchrun has started, in the order of their ranks."""
+    """Return the processes that torchrun has started, in rank order."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     ranks = {}
     for pid in map(int, children):
@@ -98,7 +99,7 @@ def wait_for(condition, process):
 
 
 def ranks_by_hand(folder, *arguments, restarts=(0, 0)):
-    """Start two ranks as torchrun does; returns their exit codes and what they have said together."""
+    """Start two ranks as torchrun does; returns their exit codes and joint output."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -119,12 +120,11 @@ def one_process(folder, *arguments):
 
 
 def ended(folder, *processes):
-    """Wait for processes that have one folder; returns their exit codes and what they have said together."""
+    """Wait for processes in one folder; returns their exit codes and joint output."""
     for process in processes:
         process.join(GUARD)
-    said = folder / "said"
-    text = said.read_text()
-    said.unlink()
+    text = (folder / "output").read_text()
+    (folder / "output").unlink()
     return [process.exitcode for process in processes], text
 
 
@@ -135,8 +135,8 @@ def folder(tmp_path_factory):
     (path / "parts").mkdir()
     for index, part in enumerate(np.split(TRUTH.data, [75])):
         np.save(path / "parts" / f"part-{index}.npy", part)
-    codes, said = ranks_by_hand(path, "learn", "data.npy", "-o", "unbroken.npz", *LONG)
-    assert codes == [0, 0], said
+    codes, output = ranks_by_hand(path, "learn", "data.npy", "-o", "uninterrupted.npz", *LONG)
+    assert codes == [0, 0], output
     return path
 
 
@@ -147,33 +147,32 @@ def assert_same_model(first, second, atol=0.0):
 
 
 def test_a_killed_rank_is_restarted_and_the_model_is_the_same(folder):
-    keep = ("--checkpoint", "kept", "--every", "0.02s")
-    arguments = ("learn", "parts", "-o", "killed.npz", *LONG, *keep)
+    arguments = ("learn", "parts", "-o", "killed.npz", *LONG, *CHECKPOINTS)
     with start(folder, 2, "--max-restarts", "1", "-m", "roadict", *arguments) as process:
         try:
-            kept = folder / "kept"
-            wait_for(lambda: kept.is_dir() and len(list(kept.glob("*.json"))) == 2, process)
+            saved = folder / "checkpoints"
+            wait_for(lambda: saved.is_dir() and len(list(saved.glob("*.json"))) == 2, process)
             os.kill(workers(process)[1], signal.SIGKILL)
             out, err = process.communicate(timeout=GUARD)
         finally:
             process.kill()
     assert process.returncode == 0, err
-    assert out.count("model: killed.npz") == 1, "one rank speaks"
+    assert out.count("model: killed.npz") == 1, "only rank 0 prints"
     assert re.search(r"resumed after iteration [1-9]\d*", err)
-    assert_same_model(load(folder / "killed.npz"), load(folder / "unbroken.npz"))
-    assert not list(kept.iterdir()), "what is done needs no checkpoints"
+    assert_same_model(load(folder / "killed.npz"), load(folder / "uninterrupted.npz"))
+    assert not list(saved.iterdir()), "a finished run needs no checkpoints"
 
 
-def test_a_rank_that_hangs_ends_in_an_error(folder):
+def test_a_rank_that_hangs_is_an_error(folder):
     endless = ("-k", "12", "--rho", "10", "--tol", "0", "--max-iter", "100000000", "--timeout", "10s")
     with start(folder, 2, "-m", "roadict", "learn", "data.npy", "-o", "none.npz", *endless) as process:
         stopped = None
         try:
-            seen = iter(process.stderr)
-            assert any(line.startswith("learning ") for line in seen)
+            lines = iter(process.stderr)
+            assert any(line.startswith("learning ") for line in lines)
             stopped = workers(process)[1]
             os.kill(stopped, signal.SIGSTOP)
-            assert any("has lost the others" in line for line in seen)
+            assert any("has lost the others" in line for line in lines)
         finally:
             if stopped is not None:
                 os.kill(stopped, signal.SIGKILL)
@@ -182,7 +181,7 @@ def test_a_rank_that_hangs_ends_in_an_error(folder):
     assert not (folder / "none.npz").exists()
 
 
-def test_a_stop_is_graceful_and_goes_on_in_one_process(folder):
+def test_a_stop_is_graceful_and_the_run_resumes_in_one_process(folder):
     """SIGTERM to torchrun reaches all ranks; the checkpoint of two ranks is resumed by one."""
     arguments = ("learn", "data.npy", "-o", "stopped.npz", *LONG, "--checkpoint", "later", "--every", "1h")
     with start(folder, 2, "-m", "roadict", *arguments) as process:
@@ -193,16 +192,16 @@ def test_a_stop_is_graceful_and_goes_on_in_one_process(folder):
         finally:
             process.kill()
     assert process.returncode != 0
-    assert err.count("stopped; checkpoint in later; go on with --resume") == 1, err
+    assert err.count("stopped; checkpoint in later; continue with --resume") == 1, err
     assert len(list((folder / "later").glob("*.json"))) == 1
-    codes, said = one_process(folder, *arguments, "--resume")
-    assert codes == [0], said
-    assert_same_model(load(folder / "stopped.npz"), load(folder / "unbroken.npz"), atol=1e-10)
+    codes, output = one_process(folder, *arguments, "--resume")
+    assert codes == [0], output
+    assert_same_model(load(folder / "stopped.npz"), load(folder / "uninterrupted.npz"), atol=1e-10)
 
 
 @pytest.fixture(scope="module")
 def bad(folder):
-    """Parts of which the second alone, or both, have NaN."""
+    """Parts of which only the second, or both, have NaN."""
     for name, wrong in (("second", (1,)), ("both", (0, 1))):
         (folder / name).mkdir()
         for index in range(2):
@@ -226,25 +225,25 @@ def bad(folder):
         ("own.codes-[0-9]-*.npy", ("-o", "own.npz", "--codes", "parts"), "own.codes-1-of-2.npy is also an input"),
     ],
 )
-def test_bad_input_is_told_once_and_all_ranks_end_with_2(bad, data, options, message):
-    codes, said = ranks_by_hand(bad, "learn", data, "-o", "none.npz", *LONG, *options)
-    assert codes == [2, 2], said
-    assert said.count("roadict: error:") == 1, said
-    assert message in said
-    assert "model:" not in said
+def test_bad_input_is_reported_once_and_all_ranks_exit_with_2(bad, data, options, message):
+    codes, output = ranks_by_hand(bad, "learn", data, "-o", "none.npz", *LONG, *options)
+    assert codes == [2, 2], output
+    assert output.count("roadict: error:") == 1, output
+    assert message in output
+    assert "model:" not in output
 
 
 @pytest.fixture(scope="module")
 def stopped_run(folder, tmp_path_factory):
-    """A folder with the checkpoint of a run that one process has begun."""
+    """A folder with the checkpoint of a run that was stopped in one process."""
     path = tmp_path_factory.mktemp("stopped")
-    arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, "--checkpoint", "kept", "--every", "0.02s")
+    arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, *CHECKPOINTS)
     with rank_program.started(path, *arguments) as process:
-        while process.is_alive() and len(list((path / "kept").glob("*.json"))) < 2:
+        while process.is_alive() and len(list((path / "checkpoints").glob("*.json"))) < 2:
             time.sleep(0.02)
         process.terminate()
-        codes, said = ended(path, process)
-    assert codes == [128 + signal.SIGTERM], said
+        codes, output = ended(path, process)
+    assert codes == [128 + signal.SIGTERM], output
     return path, arguments
 
 
@@ -255,47 +254,46 @@ def stopped_folder(stopped_run, tmp_path):
     return tmp_path, arguments
 
 
-def test_a_refused_start_is_refused_again_when_torchrun_repeats_it(stopped_folder):
+def test_a_refused_run_is_refused_again_when_torchrun_restarts_it(stopped_folder):
     folder, arguments = stopped_folder
-    before = {path: path.read_bytes() for path in (folder / "kept").iterdir()}
+    before = {path: path.read_bytes() for path in (folder / "checkpoints").iterdir()}
     with start(folder, 2, "--max-restarts", "1", "-m", "roadict", *arguments) as process:
         _, err = process.communicate(timeout=GUARD)
     assert process.returncode != 0
-    assert err.count("roadict: error: kept holds checkpoints of an earlier run") == 2, err
+    assert err.count("roadict: error: checkpoints holds checkpoints of an earlier run") == 2, err
     assert "resumed" not in err
     assert not (folder / "out.npz").exists()
-    assert {path: path.read_bytes() for path in (folder / "kept").iterdir()} == before
+    assert {path: path.read_bytes() for path in (folder / "checkpoints").iterdir()} == before
 
 
-def test_a_restart_that_one_rank_has_seen_is_one_for_all(stopped_folder):
-    """Here the process of the tests stands for torchrun: it has started the run that was stopped."""
+def test_a_restart_seen_by_one_rank_is_a_restart_for_all(stopped_folder):
+    """The process of the tests plays the part of torchrun here: it has started the run that was stopped."""
     folder, arguments = stopped_folder
-    codes, said = ranks_by_hand(folder, *arguments, restarts=(0, 1))
-    assert codes == [0, 0], said
-    assert re.search(r"resumed after iteration [1-9]", said)
-    assert not list((folder / "kept").iterdir())
+    codes, output = ranks_by_hand(folder, *arguments, restarts=(0, 1))
+    assert codes == [0, 0], output
+    assert re.search(r"resumed after iteration [1-9]", output)
+    assert not list((folder / "checkpoints").iterdir())
 
 
-def test_processes_that_outlive_torchrun_keep_their_folder(folder, tmp_path):
-    keep = ("--checkpoint", "kept", "--every", "0.02s")
-    arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, *keep, "--max-iter", "100000000")
+def test_processes_that_outlive_torchrun_hold_their_lock(folder, tmp_path):
+    arguments = ("learn", folder / "data.npy", "-o", "out.npz", *LONG, *CHECKPOINTS, "--max-iter", "100000000")
     orphans = []
     with start(tmp_path, 2, "-m", "roadict", *arguments) as process:
         try:
-            wait_for(lambda: len(list((tmp_path / "kept").glob("*.json"))) == 2, process)
+            wait_for(lambda: len(list((tmp_path / "checkpoints").glob("*.json"))) == 2, process)
             orphans = workers(process)
             process.kill()
             process.wait()
-            codes, said = one_process(tmp_path, *arguments, "--resume")
+            codes, output = one_process(tmp_path, *arguments, "--resume")
         finally:
             for pid in orphans:
                 os.kill(pid, signal.SIGKILL)
-    assert codes == [2], said
-    assert f"kept is in use by process {orphans[0]} on " in said
-    assert "processes outlive a torchrun that was killed" in said
-    assert len(said.splitlines()) == 1
+    assert codes == [2], output
+    assert f"checkpoints is in use by process {orphans[0]} on " in output
+    assert "processes outlive a torchrun that was killed" in output
+    assert len(output.splitlines()) == 1
     deadline = time.monotonic() + GUARD
     while any(Path(f"/proc/{pid}").exists() for pid in orphans) and time.monotonic() < deadline:
         time.sleep(0.02)
-    _, said = one_process(tmp_path, *arguments, "--resume", "--max-iter", "5")
-    assert "is of another problem (max_iter: 100000000 there, 5 here)" in said, "the folder is free"
+    _, output = one_process(tmp_path, *arguments, "--resume", "--max-iter", "5")
+    assert "belongs to another problem (max_iter: 100000000 there, 5 here)" in output, "the folder is free"

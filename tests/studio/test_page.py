@@ -289,7 +289,7 @@ def test_nothing_is_left_of_a_studio_that_is_ended_in_the_middle_of_a_job(chromi
     assert lock.exists()
     assert set(server.files()) <= set(held)
     chromium.driver.get("about:blank")
-    chromium.complaints()  # of a page whose server has gone
+    chromium.console_errors()  # of a page whose server has gone
 
 
 def alive(number):

@@ -203,8 +203,8 @@ def test_the_panel_tells_what_the_command_said_until_there_is_progress():
 def test_the_panel_tells_the_time_left_also_after_compiling():
     job = jobs.Job(Command((), "x"), None, "me")
     job.state = "running"
-    job.seen = jobs.Seen("training", "learning", "3.1/s  at most 9 s left  (compiled once, in 20 s)", 2, 30)
-    assert "learning · 2 of 30 · at most 9 s left · (compiled once, in 20 s)" in panels.progress(job, 0)
+    job.seen = jobs.Seen("training", "learning", "3.1/s  at most 9 s left  (compiled in 20 s, first run only)", 2, 30)
+    assert "learning · 2 of 30 · at most 9 s left · (compiled in 20 s, first run only)" in panels.progress(job, 0)
     job.seen.done = 30
     assert "learning · 30 of 30 · nearly there" in panels.progress(job, 0)
 

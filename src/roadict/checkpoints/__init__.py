@@ -1,1 +1,1 @@
-"""Checkpoints: files on disk, when they are written, who owns the folder, a fit in progress and back."""
+"""Checkpoints: files on disk, their schedule, the folder's lock, and how a fit is saved and resumed."""

@@ -1,4 +1,4 @@
-"""A fit in progress on disk and back: the fits of its finished starts, and the run that is under way."""
+"""Save and resume a fit in progress: the fits of its finished starts, and the current run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,17 +16,17 @@ from roadict.runs.state import Restorable, RunState
 
 @dataclass(frozen=True)
 class RunJournal:
-    """Saves a fit between two iterations; a ``Journal`` of the loop.
+    """Save a fit between two iterations; a ``Journal`` of the loop.
 
     Attributes
     ----------
     checkpoints : Checkpoints
     run : Restorable
-        The run under way.
+        The current run.
     fits : list of Fit
-        Of the starts before it.
+        The fits of earlier starts.
     level : int
-        At how many levels of the residuals the exact finish has been tried.
+        Number of residual levels at which the exact finish has been tried.
     """
 
     checkpoints: Checkpoints
@@ -35,7 +35,7 @@ class RunJournal:
     level: int = 0
 
     def wants(self) -> tuple[int, int]:
-        """Whether a checkpoint is due, and the signal that asks the run to end, or 0."""
+        """Whether a checkpoint is due, and the signal that asks the run to stop, or 0."""
         return self.checkpoints.wants()
 
     def save(self, columns: Columns, stop: int) -> None:
@@ -72,7 +72,7 @@ def _history(loaded: LoadedCheckpoint, name: str) -> History:
 
 
 def finished_fits(loaded: LoadedCheckpoint) -> list[Fit]:
-    """Return the fits of the starts before the one under way, with this rank's codes."""
+    """Return the fits of earlier starts, with this rank's codes."""
     fits = []
     for index, values in enumerate(loaded.metadata["fits"]):
         codes = np.concatenate([part[f"fit{index}.codes"] for _, part in loaded.parts])
@@ -83,23 +83,23 @@ def finished_fits(loaded: LoadedCheckpoint) -> list[Fit]:
 
 
 def resume(loaded: LoadedCheckpoint, run: Restorable) -> tuple[History, int]:
-    """Bring a fresh run to where the one under way was; returns its history and its level."""
+    """Restore the saved state into a new run; returns its history and its level."""
     fresh = run.state()
-    shared = _of_run(loaded.shared)
+    shared = _run_arrays(loaded.shared)
     for start, part in loaded.parts:
-        local = _of_run(part)
+        local = _run_arrays(part)
         _check(loaded, fresh.shared, shared, rows=False)
         _check(loaded, fresh.local, local, rows=True)
         run.restore(RunState(local, shared), start)
     return _history(loaded, "history"), int(loaded.metadata["level"])
 
 
-def _of_run(arrays: Arrays) -> Arrays:
+def _run_arrays(arrays: Arrays) -> Arrays:
     return {name.removeprefix("run."): array for name, array in arrays.items() if name.startswith("run.")}
 
 
 def _check(loaded: LoadedCheckpoint, expected: Arrays, given: Arrays, *, rows: bool) -> None:
-    """Refuse arrays that another kind of machine has laid out."""
+    """Refuse arrays in the memory layout of another kind of machine."""
     for name, array in expected.items():
         other = given.get(name)
         if other is None:

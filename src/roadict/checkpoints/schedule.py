@@ -1,4 +1,4 @@
-"""When checkpoints of a run are written, where, and when the run should end."""
+"""When and where the checkpoints of a run are written, and when the run should stop."""
 
 import os
 import time
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from roadict.checkpoints import storage
 from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, LoadedCheckpoint, Metadata
-from roadict.ranks.collectives import counts, offset, together, words
+from roadict.ranks.collectives import allgather_json, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm, is_restart
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
 EVERY = 60.0
-"""Seconds from one checkpoint to the next, where the user does not say."""
+"""Default seconds from one checkpoint to the next."""
 DIGEST_ROWS = 4096
 
 
@@ -33,17 +33,17 @@ class Checkpoint:
     Parameters
     ----------
     folder : path
-        Made if it does not exist. All ranks must see it. A second run at the same time is refused.
+        Created if it does not exist; all ranks must have access to it. A second run at the same time is refused.
     every : float, default=60.0
         Seconds from the end of one checkpoint to the next; 0: after every iteration.
     resume : bool, default=True
         Resume from the last checkpoint of the same problem in the folder, if there is one. False: refuse a folder
-        that holds any, unless torchrun has started the run again that they are of.
+        that holds checkpoints, unless torchrun has restarted the run that wrote them.
     stop : callable, default=None
-        Called without arguments after every iteration; a number other than 0 (of a signal) ends the run with a last
+        Called without arguments after every iteration; a nonzero number (of a signal) stops the run with a last
         checkpoint and a ``RunStoppedError``.
     lock : FolderLock, default=None
-        Of the folder, where it should outlast the fit. None: the fit has its own.
+        Lock of the folder, if it should outlast the fit. None: the fit acquires its own.
 
     Examples
     --------
@@ -66,12 +66,12 @@ class Checkpoint:
 
 
 class RunStoppedError(Exception):
-    """A run was asked to end; the message says whether its last checkpoint could be written.
+    """A run was asked to stop; the message reports whether its last checkpoint could be written.
 
     Attributes
     ----------
     number : int
-        What asked for it, as a rule a signal.
+        Number that asked for the stop, usually of a signal.
     """
 
     def __init__(self, message: str, number: int) -> None:
@@ -80,88 +80,88 @@ class RunStoppedError(Exception):
 
 
 class Checkpoints:
-    """The checkpoints of one run; all ranks make one together.
+    """The checkpoints of one run; all ranks construct it at the same time.
 
     Parameters
     ----------
     settings : Checkpoint
     problem : dict
-        What JSON can hold of the problem: a run resumes only from a checkpoint of the same.
+        JSON-serializable description of the problem: a run resumes only from a checkpoint of the same problem.
     n_rows : int
-        This rank's samples.
+        Number of samples on this rank.
     comm : Comm
     lock : FolderLock
-        Of the folder. It is acquired here; its creator releases it.
+        Lock of the folder. It is acquired here; its creator releases it.
 
     Attributes
     ----------
     notes : dict
-        Written with every checkpoint; those of the one loaded, to begin with.
+        Written with every checkpoint; initially those of the loaded one.
     """
 
     def __init__(self, settings: Checkpoint, problem: Metadata, n_rows: int, comm: Comm, lock: FolderLock) -> None:
         self._settings, self._problem, self._comm = settings, problem, comm
         self._folder = Path(settings.folder)
         own = lock.acquire(comm) and is_restart(comm)
-        present = words(comm, together(comm, lambda: self._open(settings.resume or own)))[0]
+        present = allgather_json(comm, on_all_ranks(comm, lambda: self._open(settings.resume or own)))[0]
         self._number = max(present, default=0)
-        self._spoiled: list[int] = []
+        self._damaged: list[int] = []
         self._loaded = self._load(present, n_rows)
         self.notes: Metadata = {} if self._loaded is None else self._loaded.metadata["notes"]
         self._last = time.monotonic()
         lock.write_owner()
 
     def take_loaded(self) -> LoadedCheckpoint | None:
-        """Return the checkpoint to resume from, if there is one, and hold it no longer: its files can then go."""
+        """Return the checkpoint to resume from, if there is one, and forget it: its files can then be removed."""
         loaded, self._loaded = self._loaded, None
         return loaded
 
     def _open(self, resume: bool) -> list[int]:
-        """Make the folder ready and return the numbers of its checkpoints; rank 0 does this."""
+        """Clean up the folder and return the numbers of its checkpoints; rank 0 acts."""
         if self._comm.rank > 0:
             return []
         present = storage.numbers(self._folder)
         if present and not resume:
             raise ValueError(
-                f"{self._folder} holds checkpoints of an earlier run; resume it (--resume), or name another folder"
+                f"{self._folder} holds checkpoints of an earlier run; resume it (--resume), or choose another folder"
             )
-        storage.sweep(self._folder)
+        storage.remove_leftovers(self._folder)
         return present
 
     def _load(self, present: list[int], n_rows: int) -> LoadedCheckpoint | None:
-        """Return the newest whole checkpoint; a damaged one is named and skipped."""
+        """Return the newest intact checkpoint; damaged ones are reported and skipped."""
         damage = []
         for number in reversed(present):
             try:
                 loaded = storage.read(self._folder, number, self._problem, n_rows, self._comm)
-            except DamagedError as broken:
-                damage.append(str(broken))
-                self._spoiled.append(number)
+            except DamagedError as error:
+                damage.append(str(error))
+                self._damaged.append(number)
                 continue
             if damage and self._comm.rank == 0:
                 warnings.warn(f"{'; '.join(damage)}; resuming from {loaded.name}", stacklevel=2)
             return loaded
         if damage:
-            raise CheckpointError(f"{'; '.join(damage)}; no other checkpoint is whole: remove the folder to start anew")
+            raise CheckpointError(f"{'; '.join(damage)}; no checkpoint is intact: remove the folder to start over")
         return None
 
     def wants(self) -> tuple[int, int]:
-        """Whether a checkpoint is due, by the clock of rank 0; and the number that asks the run to end, or 0."""
+        """Whether a checkpoint is due, by the clock of rank 0; and the number that asks the run to stop, or 0."""
         due = self._comm.rank == 0 and time.monotonic() - self._last >= self._settings.every
         return int(due), 0 if self._settings.stop is None else int(self._settings.stop())
 
     def save(self, metadata: Metadata, shared: Arrays, local: Arrays, stop: int) -> None:
-        """Write a checkpoint; one that cannot be written harms neither the run nor the one before."""
+        """Write a checkpoint; a failed write harms neither the run nor earlier checkpoints."""
         self._number += 1
         metadata = metadata | {"notes": self.notes}
-        trouble = storage.write(
-            self._folder, self._number, self._problem, metadata, shared, local, self._comm, self._spoiled
+        error = storage.write(
+            self._folder, self._number, self._problem, metadata, shared, local, self._comm, self._damaged
         )
         if stop:
-            remedy = f"{trouble}; any earlier one is as it was" if trouble else f"checkpoint in {self._folder}"
-            raise RunStoppedError(f"stopped; {remedy}", stop)
-        if trouble and self._comm.rank == 0:
-            warnings.warn(f"{trouble}; the run goes on, and any earlier one is as it was", stacklevel=2)
+            outcome = f"{error}; earlier checkpoints are unchanged" if error else f"checkpoint in {self._folder}"
+            raise RunStoppedError(f"stopped; {outcome}", stop)
+        if error and self._comm.rank == 0:
+            warnings.warn(f"{error}; the run continues, and earlier checkpoints are unchanged", stacklevel=2)
         self._last = time.monotonic()
 
 
@@ -169,16 +169,16 @@ class Checkpoints:
 def open_checkpoints(
     checkpoint: "str | os.PathLike[str] | Checkpoint | None", problem: Metadata, data: Array, observed: Mask, comm: Comm
 ) -> Iterator[Checkpoints | None]:
-    """Open the checkpoints of a fit, if it is to have any; their folder is this fit's while the block lasts.
+    """Open the checkpoints of a fit, if it has any; the fit owns their folder within the block.
 
     Parameters
     ----------
     checkpoint : path, Checkpoint or None
         As for ``ROAD``.
     problem : dict
-        What describes the fit, apart from its data.
+        Description of the fit, apart from its data.
     data, observed
-        This rank's, as the user gave them.
+        This rank's, as passed by the user.
     comm : Comm
     """
     if checkpoint is None:
@@ -200,9 +200,9 @@ def open_checkpoints(
 
 
 def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:
-    """Hash a matrix of which each rank has some rows; how they are split does not matter.
+    """Hash a matrix whose rows are distributed over ranks; how they are split does not matter.
 
-    Every entry is mixed with its place and all are added up, modulo 2⁶⁴. Good against mistakes, not against malice.
+    Every entry is mixed with its position and all are summed modulo 2⁶⁴: protects from mistakes, not from attacks.
 
     Examples
     --------
@@ -216,9 +216,9 @@ def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:
     added = np.zeros(1, np.uint64)
     for first in range(0, len(rows), DIGEST_ROWS):
         block: NDArray[Any] = np.ascontiguousarray(rows[first : first + DIGEST_ROWS]).reshape(-1)
-        places = np.arange(block.size, dtype=np.uint64) + np.uint64((start + first) * n_columns)
+        positions = np.arange(block.size, dtype=np.uint64) + np.uint64((start + first) * n_columns)
         values = block.view(np.uint32 if block.itemsize == 4 else np.uint64).astype(np.uint64)
-        added += _mixed(values ^ _mixed(places)).sum(dtype=np.uint64)
+        added += _mixed(values ^ _mixed(positions)).sum(dtype=np.uint64)
     return f"{int(comm.sum(added.view(np.int64)).view(np.uint64)[0]):016x}"
 
 

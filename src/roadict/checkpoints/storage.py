@@ -1,8 +1,8 @@
-"""Checkpoints: the arrays of a run on disk, each set whole or not there at all, in parts that ranks have written.
+"""Checkpoint files: the arrays of a run on disk, written atomically, one part per rank.
 
-A set of number n is ``checkpoint-n.shared.bin``, one ``checkpoint-n.rank-r.bin`` for every rank, and the manifest
-``checkpoint-n.json``, written last: it names the problem and holds a SHA-256 of every file and of its own content.
-Files hold plain numbers, one array after the other, at places that the manifest tells; nothing is ever unpickled.
+Checkpoint n consists of ``checkpoint-n.shared.bin``, one ``checkpoint-n.rank-r.bin`` per rank, and the manifest
+``checkpoint-n.json``, written last: it describes the problem and holds a SHA-256 of every file and of its own content.
+Files hold plain numbers, one array after the other, at offsets given in the manifest; nothing is ever unpickled.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.files.atomic import atomic_write
-from roadict.ranks.collectives import offset, words
+from roadict.ranks.collectives import allgather_json, offset
 from roadict.ranks.comm import Comm
 
 Arrays = dict[str, NDArray[Any]]
@@ -26,11 +26,11 @@ Metadata = dict[str, Any]
 
 FORMAT = "roadict-checkpoint"
 VERSION = 2
-KEPT = 2
-"""Sets that stay: the last one may be the one that a failing disk has spoiled."""
+N_RETAINED = 2
+"""Checkpoints retained: a failing disk may have damaged the last one."""
 BLOCK_BYTES = 1 << 24
-OWN_NAME = re.compile(r"checkpoint-([0-9]{6,})\.(json|shared\.bin|rank-[0-9]+\.bin)")
-"""Files of sets; others in the folder, whatever they are called, are the user's."""
+FILE_NAME = re.compile(r"checkpoint-([0-9]{6,})\.(json|shared\.bin|rank-[0-9]+\.bin)")
+"""Files of checkpoints; all others in the folder belong to the user."""
 
 
 class CheckpointError(ValueError):
@@ -38,22 +38,22 @@ class CheckpointError(ValueError):
 
 
 class DamagedError(CheckpointError):
-    """It is not whole, or made of files of several; an older one may do."""
+    """A checkpoint is incomplete, or mixes files of several; an older one may be usable."""
 
 
 @dataclass(frozen=True)
 class LoadedCheckpoint:
-    """What a checkpoint holds for one rank.
+    """The content of a checkpoint for one rank.
 
     Attributes
     ----------
     name : str
         Path of its manifest.
     metadata : dict
-        What was written with it.
+        As passed to ``write``.
     shared : dict of str to array
     parts : list of (int, dict of str to array)
-        Rows of the local arrays, and the number of the first of them among this rank's rows; read as they are used.
+        Rows of the local arrays, and the index of the first among this rank's rows; memory-mapped.
     """
 
     name: str
@@ -70,112 +70,112 @@ def write(
     shared: Arrays,
     local: Arrays,
     comm: Comm,
-    spoiled: Collection[int] = (),
+    damaged: Collection[int] = (),
 ) -> str:
-    """Write a set and remove all but the last two good ones; returns "" or why it could not be written, on every rank.
+    """Write a checkpoint and remove all but the last two intact ones; returns "" or the error, on every rank.
 
     Parameters
     ----------
     folder : Path
-        One that all ranks see.
+        Accessible to all ranks.
     number : int
-        Above those of all sets in the folder.
+        Greater than those of all checkpoints in the folder.
     problem : dict
-        What a run must have in common with this one to go on from it.
+        What a run must have in common with this one to resume from it.
     metadata : dict
-        Of rank 0; both dictionaries hold what JSON can.
+        From rank 0; both dictionaries must be JSON-serializable.
     shared : dict of str to array
         The same on every rank; rank 0 writes them.
     local : dict of str to array
         With as many rows as this rank has samples.
     comm : Comm
-    spoiled : collection of int
-        Numbers of sets that were found damaged.
+    damaged : collection of int
+        Numbers of damaged checkpoints.
     """
     stem = f"checkpoint-{number:06d}"
     own = [(f"{stem}.rank-{comm.rank}.bin", local)] + [(f"{stem}.shared.bin", shared)] * (comm.rank == 0)
-    answer: Any = None
+    outcome: Any = None
     try:
-        answer = [_write_arrays(folder / name, arrays) for name, arrays in own]
+        outcome = [_write_arrays(folder / name, arrays) for name, arrays in own]
     except OSError as failure:
-        answer = _reason(folder, failure)
-    answers = words(comm, answer)
-    trouble = next((text for text in answers if isinstance(text, str)), "")
-    if comm.rank == 0 and not trouble:
+        outcome = _reason(folder, failure)
+    outcomes = allgather_json(comm, outcome)
+    error = next((text for text in outcomes if isinstance(text, str)), "")
+    if comm.rank == 0 and not error:
         content = {
             "problem": problem,
             "facts": metadata,
-            "ranks": [files[0] for files in answers],
-            "shared": answers[0][1],
+            "ranks": [files[0] for files in outcomes],
+            "shared": outcomes[0][1],
         }
         try:
             with atomic_write(folder / f"{stem}.json") as file:
                 head = {"format": FORMAT, "version": VERSION, "sha256": _digest(content)}
                 file.write(json.dumps(head | {"content": content}, indent=1).encode())
         except OSError as failure:
-            trouble = _reason(folder, failure)
-    trouble = words(comm, trouble)[0]
-    if trouble:
+            error = _reason(folder, failure)
+    error = allgather_json(comm, error)[0]
+    if error:
         for name, _ in own:
-            _drop(folder / name)
+            _unlink(folder / name)
     elif comm.rank == 0:
-        _prune(folder, spoiled)
-    return str(trouble)
+        _prune(folder, damaged)
+    return str(error)
 
 
-def _prune(folder: Path, spoiled: Collection[int]) -> None:
+def _prune(folder: Path, damaged: Collection[int]) -> None:
     present = numbers(folder)
-    good = [number for number in present if number not in spoiled][-KEPT:]
-    remove(folder, [number for number in present if number not in good])
+    retained = [number for number in present if number not in damaged][-N_RETAINED:]
+    remove(folder, [number for number in present if number not in retained])
 
 
 def numbers(folder: Path) -> list[int]:
-    """Return the numbers of all sets that have a manifest, in order."""
-    names = [OWN_NAME.fullmatch(path.name) for path in folder.glob("checkpoint-*.json")]
+    """Return the sorted numbers of all checkpoints with a manifest."""
+    names = [FILE_NAME.fullmatch(path.name) for path in folder.glob("checkpoint-*.json")]
     return sorted(int(name[1]) for name in names if name)
 
 
 def remove(folder: Path, unwanted: list[int]) -> None:
-    """Remove sets, the manifest first: what is left of a set without one is never read."""
+    """Remove checkpoints, manifests first: files without a manifest are never read."""
     for number in unwanted:
-        _drop(folder / f"checkpoint-{number:06d}.json")
+        _unlink(folder / f"checkpoint-{number:06d}.json")
         for path in folder.glob(f"checkpoint-{number:06d}.*.bin"):
-            _drop(path)
+            _unlink(path)
 
 
 def clear(folder: Path) -> None:
-    """Remove all sets, when the result is safe elsewhere."""
+    """Remove all checkpoints, once the result is saved elsewhere."""
     remove(folder, numbers(folder))
-    sweep(folder)
+    remove_leftovers(folder)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a killed run has left of sets and files that it could not finish."""
-    whole = {f"checkpoint-{number:06d}" for number in numbers(folder)}
-    files = [path for path in folder.glob("checkpoint-*.bin") if OWN_NAME.fullmatch(path.name)]
+def remove_leftovers(folder: Path) -> None:
+    """Remove incomplete checkpoints and temporary files of a killed run."""
+    complete = {f"checkpoint-{number:06d}" for number in numbers(folder)}
+    files = [path for path in folder.glob("checkpoint-*.bin") if FILE_NAME.fullmatch(path.name)]
     for path in [*files, *folder.glob(".roadict-*.tmp")]:
-        if path.name.split(".")[0] not in whole:
-            _drop(path)
+        if path.name.split(".")[0] not in complete:
+            _unlink(path)
 
 
 def read(folder: Path, number: int, problem: Metadata, n_rows: int, comm: Comm) -> LoadedCheckpoint:
-    """Read a set for a rank that now has ``n_rows`` rows, however many the ranks that wrote it had.
+    """Read a checkpoint for a rank that now has ``n_rows`` rows, whatever the ranks that wrote it had.
 
     Raises
     ------
     DamagedError
-        On every rank, where the set is not whole.
+        On every rank, if the checkpoint is incomplete or damaged.
     CheckpointError
-        Where it is of another problem or of a later version.
+        If it belongs to another problem or format version.
     """
     path = folder / f"checkpoint-{number:06d}.json"
-    content, damage, refusal = words(comm, _manifest(path, problem) if comm.rank == 0 else None)[0]
+    content, damage, refusal = allgather_json(comm, _manifest(path, problem) if comm.rank == 0 else None)[0]
     if refusal:
         raise CheckpointError(refusal)
     if not damage:
         files = [content["shared"], *content["ranks"]]
         checked = [_damage(folder, file) for file in files[comm.rank :: comm.size]]
-        damage = next((text for texts in words(comm, checked) for text in texts if text), "")
+        damage = next((text for texts in allgather_json(comm, checked) for text in texts if text), "")
     if damage:
         raise DamagedError(damage)
     start = offset(comm, n_rows)
@@ -190,14 +190,14 @@ def read(folder: Path, number: int, problem: Metadata, n_rows: int, comm: Comm) 
     return LoadedCheckpoint(str(path), content["facts"], shared, parts)
 
 
-def _drop(path: Path) -> None:
-    """Remove a file; one that stays, on a disk that has failed or is not ours, does no harm to the run."""
+def _unlink(path: Path) -> None:
+    """Remove a file; a failure, on a broken or read-only disk, does not harm the run."""
     with contextlib.suppress(OSError):
         path.unlink()
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> Metadata:
-    """Write arrays one after the other, and return what the manifest says of the file."""
+    """Write arrays one after the other, and return the file's entry in the manifest."""
     entries: list[Metadata] = []
     digest, size = hashlib.sha256(), 0
     with atomic_write(path) as file:
@@ -212,7 +212,7 @@ def _write_arrays(path: Path, arrays: Arrays) -> Metadata:
 
 
 def _blocks(array: NDArray[Any]) -> Iterator[memoryview]:
-    """Bytes of an array in C order, in pieces, so that no second copy of it is needed."""
+    """Yield the bytes of an array in C order, in blocks, to avoid a second copy."""
     rows = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
     for start in range(0, len(array), rows):
         yield np.ascontiguousarray(array[start : start + rows]).reshape(-1).view(np.uint8).data
@@ -229,41 +229,42 @@ def _arrays(folder: Path, file: Metadata, rows: slice) -> Iterator[tuple[str, ND
 
 
 def _manifest(path: Path, problem: Metadata) -> tuple[Metadata, str, str]:
-    """Read a manifest; also what is damaged, and why it is refused, if anything."""
+    """Return the manifest's content, a message if it is damaged, and a message if it is refused."""
     try:
-        whole = json.loads(path.read_bytes())
-        if whole["format"] == FORMAT and whole["version"] > VERSION:
-            return {}, "", f"{path} was written by a later roadict, as version {whole['version']}; install that one"
-        if whole["format"] == FORMAT and whole["version"] < VERSION:
+        manifest = json.loads(path.read_bytes())
+        if manifest["format"] == FORMAT and manifest["version"] > VERSION:
+            return {}, "", f"{path} was written by a later roadict, as version {manifest['version']}; install that one"
+        if manifest["format"] == FORMAT and manifest["version"] < VERSION:
             remedy = "resume it with that one, or start again in an empty folder"
-            return {}, "", f"{path} was written by an earlier roadict, as version {whole['version']}; {remedy}"
-        content = whole["content"]
-        if whole["format"] != FORMAT or whole["sha256"] != _digest(content):
-            return {}, f"{path} is damaged: its checksum does not fit", ""
+            return {}, "", f"{path} was written by an earlier roadict, as version {manifest['version']}; {remedy}"
+        content = manifest["content"]
+        if manifest["format"] != FORMAT or manifest["sha256"] != _digest(content):
+            return {}, f"{path} is damaged: its checksum does not match", ""
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}, f"{path} is damaged or cut short", ""
     theirs, ours = content["problem"], json.loads(json.dumps(problem))
     differing = [name for name in theirs | ours if theirs.get(name) != ours.get(name)]
     if differing:
-        told = ", ".join(f"{name}: {theirs.get(name)!r} there, {ours.get(name)!r} here" for name in differing[:3])
-        remedy = "name another folder, or remove this one to start anew"
-        return {}, "", f"{path} is of another problem ({told}); {remedy}"
+        values = ", ".join(f"{name}: {theirs.get(name)!r} there, {ours.get(name)!r} here" for name in differing[:3])
+        remedy = "choose another folder, or remove this one to start over"
+        return {}, "", f"{path} belongs to another problem ({values}); {remedy}"
     return content, "", ""
 
 
 def _damage(folder: Path, file: Metadata) -> str:
-    """Say what is wrong with a file of a set, if anything."""
+    """Describe the damage of a checkpoint file; "" if it is intact."""
     path = folder / file["file"]
     digest = hashlib.sha256()
     try:
         if path.stat().st_size != file["bytes"]:
-            return f"{path} has {path.stat().st_size} bytes in place of {file['bytes']}: damaged, or of another set"
+            return f"{path} has {path.stat().st_size} bytes, not {file['bytes']}: damaged, or of another checkpoint"
         with path.open("rb") as stream:
             while block := stream.read(BLOCK_BYTES):
                 digest.update(block)
     except OSError as failure:
         return f"{path} cannot be read ({failure.strerror})"
-    return "" if digest.hexdigest() == file["sha256"] else f"{path} is damaged, or of another set: its checksum differs"
+    intact = digest.hexdigest() == file["sha256"]
+    return "" if intact else f"{path} is damaged, or of another checkpoint: its checksum differs"
 
 
 def _digest(content: Metadata) -> str:

@@ -1,1 +1,1 @@
-"""The command line: one module per group of commands, and what they share."""
+"""The command line: one module per group of commands, and shared helpers."""

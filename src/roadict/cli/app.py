@@ -1,4 +1,4 @@
-"""The command line: encode, show, demo; the others are in ``learn``, ``pictures`` and their like."""
+"""The command line: encode, show, demo; other commands are in ``learn``, ``pictures``, ``experiments``, ``studio``."""
 
 import sys
 import time
@@ -12,14 +12,14 @@ from roadict import __version__
 from roadict.cli import experiments, learn, pictures, studio
 from roadict.cli.console import (
     BAD_INPUT,
-    EXPECTED,
+    EXPECTED_ERRORS,
     check_output,
-    complain,
-    one_line,
+    error_text,
+    print_error,
     progress_bar,
     showing_warnings,
 )
-from roadict.cli.help import UsageError, examples, told
+from roadict.cli.help import UsageError, examples, usage_message
 from roadict.cli.learn import fit_with_progress, report
 from roadict.cli.options import (
     AlgorithmOption,
@@ -27,21 +27,21 @@ from roadict.cli.options import (
     CodesFileOption,
     CoefficientsOption,
     DataArgument,
+    EncodeMissingOption,
     JobsOption,
     KeyOption,
     ModelArgument,
     QuietOption,
-    StillMissingOption,
     WeightOption,
 )
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
 
 ENCODE_ROWS = 5000
-"""Samples coded between two signs of progress."""
+"""Samples coded between two progress updates."""
 
 app = typer.Typer(
     name="roadict",
-    help="Dictionary learning: find atoms in which every signal is a combination of few.",
+    help="Dictionary learning: find atoms such that every signal is a combination of a few.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -53,29 +53,29 @@ studio.add_commands(app)
 
 
 def main() -> None:
-    """Run the program; every expected failure is one line on standard error."""
+    """Run the program; every expected error is one line on standard error."""
     try:
         code = app(prog_name="roadict", standalone_mode=False)
     except UsageError as error:
-        complain(told(error))
+        print_error(usage_message(error))
         sys.exit(BAD_INPUT)
     except WorkStoppedError as stop:
-        complain(str(stop))
+        print_error(str(stop))
         sys.exit(stop.code)
-    except learn.SilentEndError as end:
+    except learn.SilentExitError as end:
         sys.exit(end.code)
-    except EXPECTED as error:
-        complain(one_line(error))
+    except EXPECTED_ERRORS as error:
+        print_error(error_text(error))
         sys.exit(BAD_INPUT)
     except RuntimeError as error:
         from roadict.engines.gpu.cuda import GpuError
 
         if not isinstance(error, GpuError):
             raise
-        complain(one_line(error))
+        print_error(error_text(error))
         sys.exit(BAD_INPUT)
     if code == INTERRUPTED:  # Typer has caught Ctrl-C
-        complain("interrupted; nothing was written")
+        print_error("interrupted; nothing was written")
     sys.exit(code)
 
 
@@ -105,12 +105,12 @@ def encode(
     n_nonzero_coefs: CoefficientsOption = None,
     alpha: WeightOption = None,
     epsilon: BoundOption = None,
-    missing: StillMissingOption = False,
+    missing: EncodeMissingOption = False,
     jobs: JobsOption = None,
     key: KeyOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Code signals in a learned dictionary, one row of codes per signal."""
+    """Encode signals in a learned dictionary, one row of codes per signal."""
     check_output(output, (".npz", ".npy"), inputs=(model_file, data))
     from roadict.estimators import load
     from roadict.files.atomic import atomic_write
@@ -148,7 +148,7 @@ def show(
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
     quiet: QuietOption = False,
 ) -> None:
-    """Draw the atoms of a model: as pictures where they can be square, else as curves."""
+    """Draw the atoms of a model, as square pictures if possible, else as curves."""
     check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
     from roadict.estimators import load
     from roadict.plotting import atoms_figure, save_figure
@@ -163,10 +163,10 @@ def show(
 @app.command(epilog=examples("roadict demo --out roadict-demo --seed 0"))
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model and the pictures.")] = Path("roadict-demo"),
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; same seed, same result.")] = 0,
     quiet: QuietOption = False,
 ) -> None:
-    """Plant a dictionary, learn it back from samples, enlarge a picture, and show both on a page."""
+    """Recover a planted dictionary from samples, upscale a picture, and show both on a page."""
     from roadict.estimators import ROAD
     from roadict.experiments.demo import make_demo_page
     from roadict.files.atomic import atomic_write
@@ -178,7 +178,7 @@ def demo(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as failure:
-        raise ValueError(f"folder {out} cannot be made ({failure.strerror}); choose another place with --out") from None
+        raise ValueError(f"folder {out} cannot be created ({failure.strerror}); choose another with --out") from None
     for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
         check_output(out / name, (".npz", ".png", ".html"))
     model = ROAD(32, random_state=seed)
@@ -189,23 +189,23 @@ def demo(
     seconds = time.perf_counter() - started
     model.save(out / "model.npz")
 
-    def say(text: str) -> None:
+    def echo(text: str) -> None:
         if not quiet:
             typer.echo(text)
 
     error = dictionary_error(model.components_, truth.dictionary)
-    say(f"recovery error {error:.2e} (0: every atom found; about 0.4: none)")
-    say(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
-    say(f"time {seconds:.1f} s, compilation on first use included")
+    echo(f"recovery error {error:.2e} (0: all atoms recovered; about 0.4: none)")
+    echo(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
+    echo(f"time {seconds:.1f} s, including compilation on first use")
     if not quiet:
         report(model)
-    say(f"model: {out / 'model.npz'}")
+    echo(f"model: {out / 'model.npz'}")
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
-    say(f"true and learned atoms: {out / 'atoms.png'}")
+    echo(f"true and learned atoms: {out / 'atoms.png'}")
     save_figure(model.history_.plot(), out / "convergence.png")
-    say(f"convergence: {out / 'convergence.png'}")
+    echo(f"convergence: {out / 'convergence.png'}")
     with progress_bar(quiet, "enlarging a picture:") as advance:
         page = make_demo_page(truth, model, seconds, seed, advance)
     with atomic_write(out / "demo.html") as file:
         file.write(page.encode())
-    say(f"page: {out / 'demo.html'}")
+    echo(f"page: {out / 'demo.html'}")

@@ -1,4 +1,4 @@
-"""What all commands share: progress, warnings, and checks of what people type."""
+"""Shared by all commands: progress, warnings, output checks, parsing of option values."""
 
 import os
 import secrets
@@ -15,59 +15,59 @@ if TYPE_CHECKING:
     from roadict.progress.json_lines import SnapshotEvents
 
 BAD_INPUT = 2
-LONGEST_TIME = 10 * 365 * 24 * 3600.0
-"""Seconds, ten years; clocks that count in nanoseconds overflow at some thirty times as many."""
-EXPECTED = (ValueError, OSError, ImportError, MemoryError)
-"""Failures that are told in one line."""
+MAX_SECONDS = 10 * 365 * 24 * 3600.0
+"""Ten years; clocks that count in nanoseconds overflow at about thirty times as many."""
+EXPECTED_ERRORS = (ValueError, OSError, ImportError, MemoryError)
+"""Reported in one line, without a traceback."""
 
 
-def one_line(failure: BaseException) -> str:
-    """Say in one line what has failed."""
+def error_text(failure: BaseException) -> str:
+    """Return the message of an error in one line."""
     text = " ".join(str(failure).split()) or type(failure).__name__
     if isinstance(failure, MemoryError):
         return f"not enough memory: {text}; use fewer samples, fewer atoms or float32 data"
     return text
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print an error."""
     print(f"roadict: error: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def progress_bar(
-    quiet: bool, verb: str, left: Callable[[int, int], str] | None = None
+    quiet: bool, verb: str, time_left: Callable[[int, int], str] | None = None
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on standard error: a bar on a terminal, else a plain line every two seconds.
 
-    Events (see ``roadict.progress.json_lines``) where another program asks for them.
-
-    The time left is by the number of steps, unless ``left``, called with steps done and in all, knows better.
+    Writes JSON lines instead if another program asks for them; see ``roadict.progress.json_lines``. The time left is
+    estimated from the number of steps, unless ``time_left`` is given and called with steps done and in total.
     """
     from roadict.progress import json_lines
-    from roadict.progress.terminal import PlainProgress, bar_on_terminal, watching_compilation
+    from roadict.progress.terminal import PlainProgress, bar_on_terminal, reporting_compilation
 
     if quiet:
         yield lambda done, total, text: None
-    elif sys.stderr.isatty() and not json_lines.wanted():
-        with bar_on_terminal(verb, left) as advance:
+    elif sys.stderr.isatty() and not json_lines.requested():
+        with bar_on_terminal(verb, time_left) as advance:
             yield advance
     else:
-        progress = json_lines.EventProgress(verb, left) if json_lines.wanted() else PlainProgress(verb, left)
-        with watching_compilation(progress.compiling):
+        kind = json_lines.EventProgress if json_lines.requested() else PlainProgress
+        progress = kind(verb, time_left)
+        with reporting_compilation(progress.compiling):
             yield progress
 
 
-def watcher(quiet: bool) -> "SnapshotEvents | None":
-    """Return a callback for learners, where another program asks to watch."""
+def snapshot_callback(quiet: bool) -> "SnapshotEvents | None":
+    """Return a callback for learners that writes snapshots, if another program asks for them."""
     from roadict.progress import json_lines
 
-    return json_lines.SnapshotEvents() if json_lines.wanted() and not quiet else None
+    return json_lines.SnapshotEvents() if json_lines.requested() and not quiet else None
 
 
 @contextmanager
 def showing_warnings() -> Iterator[None]:
-    """Print warnings as one line each, when the work is done."""
+    """Print each warning in one line at the end of the block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -85,15 +85,15 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
     if path.is_fifo() or path.is_socket():
         raise ValueError(f"output {path} is a pipe; name a file")
     if not folder.is_dir():
-        raise ValueError(f"output folder {folder} does not exist; make it first")
+        raise ValueError(f"output folder {folder} does not exist; create it first")
     if (path.exists() and not os.access(path, os.W_OK)) or not _can_create(folder):
-        raise ValueError(f"output {path} cannot be written; choose another place")
+        raise ValueError(f"output {path} cannot be written; choose another path")
     if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"output {path} is also an input; choose another name")
 
 
 def _can_create(folder: Path) -> bool:
-    """Whether a new file can be made there; permissions do not tell, least of all those of root."""
+    """Whether a file can be created there; permission bits are not enough, least of all for root."""
     probe = folder / f".roadict-{secrets.token_hex(8)}.tmp"
     try:
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -103,25 +103,25 @@ def _can_create(folder: Path) -> bool:
     return True
 
 
-def seconds(option: str, text: str, fewest: float = 0.0) -> float:
-    """Read a time such as 60s, 5min or 2h, of at least ``fewest`` seconds; a bare number is seconds.
+def parse_seconds(option: str, text: str, minimum: float = 0.0) -> float:
+    """Parse a time such as 60s, 5min or 2h, of at least ``minimum`` seconds; a bare number means seconds.
 
     Examples
     --------
-    >>> seconds("--every", "90"), seconds("--every", "1.5min"), seconds("--every", "2h")
+    >>> parse_seconds("--every", "90"), parse_seconds("--every", "1.5min"), parse_seconds("--every", "2h")
     (90.0, 90.0, 7200.0)
     """
     for unit, size in (("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)):
         number = text.removesuffix(unit).strip()
         if text.endswith(unit) and number.isascii() and number.replace(".", "", 1).isdigit():
-            if not fewest <= float(number) * size <= LONGEST_TIME:
-                raise ValueError(f"{option} {text} must lie between {fewest:g}s and {LONGEST_TIME / 3600:.0f}h")
+            if not minimum <= float(number) * size <= MAX_SECONDS:
+                raise ValueError(f"{option} {text} must lie between {minimum:g}s and {MAX_SECONDS / 3600:.0f}h")
             return float(number) * size
     raise ValueError(f"{option} {text} must be a time such as 60s, 5min or 2h")
 
 
-def number_or_word(option: str, text: str) -> float | str:
-    """Return the number, or the word auto."""
+def parse_number_or_auto(option: str, text: str) -> float | str:
+    """Return the number, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -130,8 +130,8 @@ def number_or_word(option: str, text: str) -> float | str:
         raise ValueError(f"{option} {text} must be a number or auto") from None
 
 
-def one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
-    """Return one number, or three that stand with commas between them."""
+def parse_one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
+    """Return one number, or three separated by commas."""
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
@@ -139,5 +139,5 @@ def one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
     if len(numbers) == 1:
         return numbers[0]
     if len(numbers) != 3:
-        raise ValueError(f"{option} {text} must be one number, or three with commas between them")
+        raise ValueError(f"{option} {text} must be one number, or three separated by commas")
     return numbers[0], numbers[1], numbers[2]

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from roadict.experiments.plan import Trial
 
 METHODS = ("all", "road", "others")
-OutOption = Annotated[Path, typer.Option(help="Folder of the rows, one file for each experiment.")]
+OutOption = Annotated[Path, typer.Option(help="Folder for the rows, one file per experiment.")]
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Give the program its commands for experiments."""
+    """Add the commands for experiments."""
     app.command(
         epilog=examples(
             "roadict reproduce noisy --trials 20",
@@ -34,11 +34,11 @@ def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="solvers, noise-free, noisy, bernoulli, digits, zebra, or all.")
     ],
-    trials: Annotated[int, typer.Option(min=1, help="Seeds: problems drawn anew.")] = 3,
+    trials: Annotated[int, typer.Option(min=1, help="Number of seeds, each with newly drawn problems.")] = 3,
     out: OutOption = Path("roadict-results"),
-    jobs: Annotated[int | None, typer.Option(help="Trials at a time. Default: one for each core.")] = None,
-    engine: Annotated[str, typer.Option(help=f"Of ROAD: {', '.join(ENGINES)}.")] = "auto",
-    methods: Annotated[str, typer.Option(help="all, road or others: to share the work between machines.")] = "all",
+    jobs: Annotated[int | None, typer.Option(help="Trials to run in parallel. Default: one per core.")] = None,
+    engine: Annotated[str, typer.Option(help=f"Engine of ROAD: {', '.join(ENGINES)}.")] = "auto",
+    methods: Annotated[str, typer.Option(help="all, road or others; lets machines share the work.")] = "all",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +48,7 @@ def reproduce(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Compute a figure or table of the paper, row by row; stopped, it goes on where it was."""
+    """Reproduce a figure or table of the paper, row by row; resumes after a stop."""
     import joblib
 
     from roadict import checks
@@ -60,7 +60,7 @@ def reproduce(
     checks.threads("--jobs", jobs)
     if data is not None and not data.is_dir():
         state = "is not a folder" if data.exists() else "No such file or directory"
-        raise ValueError(f"--data {data}: {state}; name a folder that holds the paper's pictures")
+        raise ValueError(f"--data {data}: {state}; pass a folder that holds the paper's pictures")
     plans = [with_material(experiment, data) for experiment in chosen(name)]
     for plan in plans:
         if plan.pictures is not None and not quiet:
@@ -72,17 +72,17 @@ def reproduce(
         if methods == "all" or trial.method.is_road == (methods == "road")
     ]
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
-    _carry_out(planned, out, workers, data, quiet)
+    _run_trials(planned, out, workers, data, quiet)
     if not quiet:
         typer.echo(f"{len(planned)} rows: {out}")
-        typer.echo(f"the page: roadict report {out}")
+        typer.echo(f"to make the page: roadict report {out}")
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that reproduce wrote to.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of reproduce.")],
     quiet: QuietOption = False,
 ) -> None:
-    """Tell the results on one page, DIR/report.html, that needs nothing else."""
+    """Write the results to one self-contained page, DIR/report.html."""
     from roadict.experiments.page import make_page, told
     from roadict.experiments.rows import read_folder, unwritable
     from roadict.files.atomic import atomic_write
@@ -102,19 +102,19 @@ def report(
         typer.echo(f"page: {target}")
 
 
-def _carry_out(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
-    """Run what has no row yet, with a bar over all trials."""
+def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
+    """Run the trials that have no row yet, with a progress bar over all trials."""
     from roadict.experiments.cost import WorkLeft, seconds
     from roadict.experiments.runner import pending, run
     from roadict.progress.terminal import duration
 
-    left, total = pending(planned, out), len(planned)
-    done = total - len(left)
+    remaining, total = pending(planned, out), len(planned)
+    done = total - len(remaining)
     if not quiet:
-        guess = duration(sum(map(seconds, left)) / jobs)
-        kept = f"{done} of {total} trials are done already; " if done else ""
-        typer.echo(f"{kept}{len(left)} trials, {jobs} at a time: about {guess} on idle cores", err=True)
-    work = WorkLeft(left, jobs)
+        estimate = duration(sum(map(seconds, remaining)) / jobs)
+        before = f"{done} of {total} trials are done already; " if done else ""
+        typer.echo(f"{before}{len(remaining)} trials, {jobs} at a time: about {estimate} on idle cores", err=True)
+    work = WorkLeft(remaining, jobs)
     with progress_bar(quiet, "trials", work) as advance:
 
         def finished(trial: "Trial") -> None:
@@ -124,8 +124,8 @@ def _carry_out(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, 
             advance(done, total, f"{trial.experiment} {trial.panel} {trial.method.name}")
 
         try:
-            run(left, out, jobs=jobs, data=data, finished=finished)
+            run(remaining, out, jobs=jobs, data=data, finished=finished)
         except KeyboardInterrupt:
-            written = total - len(pending(planned, out))  # the last row may be written, but not yet told
-            text = f"stopped; {written} of {total} rows are kept in {out}: the same command goes on"
+            written = total - len(pending(planned, out))  # the last row may be written, but not yet reported
+            text = f"stopped; {written} of {total} rows are saved in {out}; run the same command again to continue"
             raise WorkStoppedError(text) from None

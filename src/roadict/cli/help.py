@@ -1,16 +1,16 @@
-"""What the command line says of itself: examples below the help, and wrong usage in one line."""
+"""Help epilogs with examples, and messages for usage errors."""
 
 from typing import Any
 
 import typer
 
-# Typer carries Click inside itself since 0.24 and beside itself before; this is the class in both.
+# Typer bundles Click since 0.24 and depended on it before; this is the class in both cases.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""Raised where words on the command line cannot be understood."""
+"""Raised if the command line cannot be parsed."""
 
 
 def examples(*lines: str) -> str:
-    r"""Write an epilog for ``--help``, each line to be copied whole.
+    r"""Return an epilog for ``--help`` with commands to copy, one per line.
 
     Examples
     --------
@@ -21,22 +21,22 @@ def examples(*lines: str) -> str:
     """
     if len(lines) == 1:
         return f"Example: {lines[0]}"
-    return "\n  ".join(["\b\nExamples:", *lines])  # \b: not to be wrapped
+    return "\n  ".join(["\b\nExamples:", *lines])  # \b: do not wrap
 
 
-def told(error: Any) -> str:
-    """Say in one line what is wrong, which name is near, and where to look.
+def usage_message(error: Any) -> str:
+    """Return in one line what is wrong, similar names, and which help to read.
 
     Parameters
     ----------
     error : UsageError
     """
-    near = getattr(error, "possibilities", None)
-    if near is not None or hasattr(error, "option_name"):
-        text = error.message if not near else f"{error.message}; did you mean {' or '.join(sorted(near))}?"
+    similar = getattr(error, "possibilities", None)
+    if similar is not None or hasattr(error, "option_name"):
+        text = error.message if not similar else f"{error.message}; did you mean {' or '.join(sorted(similar))}?"
     else:
         text = error.format_message()
     text = " ".join(text.split()).rstrip(".")
     text = text[:1].lower() + text[1:]
-    place = "roadict" if error.ctx is None else error.ctx.command_path
-    return f"{text}{' ' if text.endswith('?') else '; '}see {place} --help"
+    command = "roadict" if error.ctx is None else error.ctx.command_path
+    return f"{text}{' ' if text.endswith('?') else '; '}see {command} --help"

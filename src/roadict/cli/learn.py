@@ -1,4 +1,4 @@
-"""The command that learns, in one process or, under torchrun, in several; with checkpoints."""
+"""The learn command: in one process or, under torchrun, in several; with checkpoints."""
 
 import contextlib
 import os
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from roadict.cli.console import (
     BAD_INPUT,
-    EXPECTED,
+    EXPECTED_ERRORS,
     check_output,
-    complain,
-    number_or_word,
-    one_line,
-    one_or_three,
+    error_text,
+    parse_number_or_auto,
+    parse_one_or_three,
+    parse_seconds,
+    print_error,
     progress_bar,
-    seconds,
     showing_warnings,
-    watcher,
+    snapshot_callback,
 )
 from roadict.cli.help import examples
 from roadict.cli.options import (
@@ -61,23 +61,23 @@ if TYPE_CHECKING:
 
     Learned = ROAD | AlternatingDictionaryLearning
 
-PATIENCE = 3.0
-"""Seconds within which torchrun passes on a signal that the terminal has sent to all processes already."""
+SIGNAL_GRACE = 3.0
+"""Seconds within which torchrun forwards a signal that the terminal has already sent to all processes."""
 SIGNAL_BASE = 128
-"""Exit status of a process that a signal has ended, less the signal's number."""
+"""Exit status of a process ended by a signal, minus the signal's number."""
 EVERY = "60s"
 
 
-class SilentEndError(Exception):
-    """Another rank tells why the run ends; this one ends with a status."""
+class SilentExitError(Exception):
+    """Exit with a status and no message: another rank reports the reason."""
 
     def __init__(self, code: int = BAD_INPUT) -> None:
         super().__init__()
         self.code = code
 
 
-class Saving(NamedTuple):
-    """How the command saves its run."""
+class CheckpointOptions(NamedTuple):
+    """How the command writes checkpoints."""
 
     folder: Path
     every: float
@@ -85,7 +85,7 @@ class Saving(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What the command reads and writes, and whether it speaks."""
+    """What the command reads and writes, and whether it is quiet."""
 
     data: Path
     key: str | None
@@ -100,7 +100,7 @@ def add_commands(app: typer.Typer) -> None:
         epilog=examples(
             "roadict learn patches.npy -k 64 -o model.npz --seed 0",
             "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
-            "roadict learn patches.npy -k 64 -o model.npz --checkpoint kept --resume",
+            "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
             "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
         )
     )(learn)
@@ -148,9 +148,9 @@ def learn(
         "--n-init": (n_init, None),
         "--missing": (missing, False),
     }
-    with _one_voice_per_machine():
-        saving = _checked_saving(checkpoint, every, resume, codes)
-        patience = seconds("--timeout", timeout, fewest=1.0)
+    with _report_once_per_machine():
+        saving = _checkpoint_options(checkpoint, every, resume, codes)
+        timeout_s = parse_seconds("--timeout", timeout, minimum=1.0)
         if method == "road":
             _refuse(method, {"--coder": (coder, None), "--sparsity": (sparsity, None)})
             make = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
@@ -165,9 +165,9 @@ def learn(
                 alpha=alpha,
                 **run,
             )
-    with process_group(patience, engine) as comm, _one_voice(comm), _saved(saving, comm) as (saved, notice):
+    with process_group(timeout_s, engine) as comm, _report_once(comm), _checkpointing(saving, comm) as (settings, text):
         task = Task(data, key, output, codes == "gather", quiet or comm.rank > 0)
-        _learn(make(checkpoint=saved), task, notice, comm)
+        _learn(make(checkpoint=settings), task, text, comm)
 
 
 def _road(
@@ -188,10 +188,10 @@ def _road(
         ROAD,
         n_components,
         formulation=formulation,
-        epsilon=number_or_word("--epsilon", epsilon),
+        epsilon=parse_number_or_auto("--epsilon", epsilon),
         alpha=alpha,
-        beta=None if beta is None else one_or_three("--beta", beta),
-        rho=rho if rho == "auto" else one_or_three("--rho", rho),
+        beta=None if beta is None else parse_one_or_three("--beta", beta),
+        rho=rho if rho == "auto" else parse_one_or_three("--rho", rho),
         n_init=n_init,
         missing_values=np.nan if missing else None,
         engine=engine,
@@ -199,101 +199,101 @@ def _road(
     )
 
 
-def _checked_saving(checkpoint: Path | None, every: str, resume: bool, codes: str) -> Saving | None:
-    """Refuse options that say nothing, or not what they should."""
+def _checkpoint_options(checkpoint: Path | None, every: str, resume: bool, codes: str) -> CheckpointOptions | None:
+    """Check the options of checkpoints, and refuse those without effect."""
     if checkpoint is None and (resume or every != EVERY):
         raise ValueError(f"{'--resume' if resume else '--every'} needs --checkpoint DIR, the folder of the checkpoints")
     if codes not in ("parts", "gather"):
         raise ValueError(f"--codes {codes} must be parts or gather")
-    pause = seconds("--every", every)
-    return None if checkpoint is None else Saving(checkpoint, pause, resume)
+    interval = parse_seconds("--every", every)
+    return None if checkpoint is None else CheckpointOptions(checkpoint, interval, resume)
 
 
 @contextlib.contextmanager
-def _one_voice_per_machine() -> Iterator[None]:
-    """Of the processes that one torchrun has started, all with the same options, one says what is wrong with them."""
+def _report_once_per_machine() -> Iterator[None]:
+    """Report wrong options once: all processes of one torchrun have the same."""
     try:
         yield
     except ValueError:
         if int(os.environ.get("LOCAL_RANK", "0")) > 0:
-            raise SilentEndError from None
+            raise SilentExitError from None
         raise
 
 
 @contextlib.contextmanager
-def _one_voice(comm: "Comm") -> Iterator[None]:
-    """Where several ranks meet the same failure, one tells it, at once: torchrun ends the others with the first."""
+def _report_once(comm: "Comm") -> Iterator[None]:
+    """Report an error that several ranks share once, and at once: torchrun stops all ranks after the first exit."""
     from roadict.engines.gpu.cuda import GpuError
     from roadict.ranks.collectives import OtherRankError
-    from roadict.ranks.comm import RankLostError, is_first_to_say
+    from roadict.ranks.comm import RankLostError, is_first_to_report
 
     try:
         yield
     except OtherRankError:
-        raise SilentEndError from None
+        raise SilentExitError from None
     except RankLostError:
         raise
-    except (*EXPECTED, GpuError) as failure:
-        text = one_line(failure)
-        if is_first_to_say(comm, text):
-            complain(text)
-        raise SilentEndError from None
+    except (*EXPECTED_ERRORS, GpuError) as failure:
+        text = error_text(failure)
+        if is_first_to_report(comm, text):
+            print_error(text)
+        raise SilentExitError from None
 
 
 @contextlib.contextmanager
-def _saved(saving: Saving | None, comm: "Comm") -> Iterator[tuple["Checkpoint | None", str]]:
-    """Save a run until the block has ended well; yields how, and what is to be said first, or nothing."""
+def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[tuple["Checkpoint | None", str]]:
+    """Checkpoint a run until the block succeeds; yields the settings and a message to print first, or ""."""
     from roadict.checkpoints import storage
     from roadict.checkpoints.lock import FolderLock
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.ranks.comm import is_restart, started_by_torchrun
 
-    if saving is None:
+    if options is None:
         yield None, ""
         return
-    folder, every, resume = saving
-    with stop_requests(PATIENCE if started_by_torchrun() else 0.0) as stop, FolderLock(folder) as lock:
+    folder, every, resume = options
+    with stop_requests(SIGNAL_GRACE if started_by_torchrun() else 0.0) as stop, FolderLock(folder) as lock:
         fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
-        notice = f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
-        yield Checkpoint(folder, every, resume, stop, lock), notice
+        message = f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
+        yield Checkpoint(folder, every, resume, stop, lock), message
         if comm.rank == 0:
             storage.clear(folder)
 
 
-def _learn(model: "Learned", task: Task, notice: str, comm: "Comm") -> None:
-    """Read, learn and write, as one of the ranks; rank 0 speaks, the notice first, and writes the model."""
+def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> None:
+    """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
     from roadict.files.tables import read_rows
-    from roadict.ranks.collectives import counts, gathered_first, together
+    from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
-    together(comm, lambda: _check_outputs(task, comm))
-    X = together(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
-    many = f", on {comm.size} ranks" if comm.size > 1 else ""
+    on_all_ranks(comm, lambda: _check_outputs(task, comm))
+    X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+    ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
-    heading = f"{notice}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{many}"
+    heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
     try:
         fit_with_progress(model, X, task.quiet, heading)
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
-            raise SilentEndError(code) from None
+            raise SilentExitError(code) from None
         raise WorkStoppedError(f"{stopped}; continue with --resume", code) from None
     own = model.codes_
     if comm.size > 1:
-        model.codes_ = gathered_first(comm, own) if task.gather else own[:0]
+        model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
         if not task.gather:
-            together(comm, lambda: _write_part(output, own, comm))
-    together(comm, lambda: model.save(output) if comm.rank == 0 else None)
+            on_all_ranks(comm, lambda: _write_part(output, own, comm))
+    on_all_ranks(comm, lambda: model.save(output) if comm.rank == 0 else None)
     if not task.quiet:
         report(model)
         if comm.size > 1 and not task.gather:
-            typer.echo(f"codes: {_part(output, 0, comm.size)} and so on, in the order of the samples")
+            typer.echo(f"codes: {_part(output, 0, comm.size)} and so on, in sample order")
         typer.echo(f"model: {output}")
 
 
 def _check_outputs(task: Task, comm: "Comm") -> None:
-    """Refuse outputs that cannot be written or are read: the model by rank 0, its part of the codes by every rank."""
+    """Refuse outputs that cannot be written or are inputs: the model on rank 0, its part of the codes on every rank."""
     from roadict.files.tables import files_of
 
     inputs = files_of(task.data)
@@ -315,9 +315,9 @@ def _write_part(output: Path, codes: NDArray[Any], comm: "Comm") -> None:
 
 
 def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: str) -> None:
-    """Fit a model and show how far it is.
+    """Fit a model with a progress bar.
 
-    The heading comes with the first iteration: by then data and options are in order.
+    The heading is printed at the first iteration: by then data and options have been checked.
     """
     from roadict.progress.terminal import measures_text
 
@@ -326,14 +326,14 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: s
             model.fit(X)
         return
     with showing_warnings(), progress_bar(quiet, "learning") as advance:
-        watch = watcher(quiet)
+        callback = snapshot_callback(quiet)
         for index, snapshot in enumerate(model.iter_fit(X)):
             if index == 0:
                 typer.echo(heading, err=True)
                 if snapshot.iteration > 1:
                     typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
-            if watch is not None:
-                watch(snapshot)
+            if callback is not None:
+                callback(snapshot)
             advance(snapshot.iteration, snapshot.max_iter, measures_text(snapshot))
 
 
@@ -348,7 +348,7 @@ def report(model: "Learned") -> None:
 
 
 def _starts(model: "Learned") -> str:
-    """Say whether the exact finish made the fit, and how many starts of ROAD agreed."""
+    """Report whether the exact finish made the fit, or how many starts of ROAD agreed."""
     if getattr(model, "exact_", False):
         return ", by the exact finish"
     if getattr(model, "n_starts_", 1) > 1:
@@ -357,19 +357,19 @@ def _starts(model: "Learned") -> str:
 
 
 def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse options of road, methods that are not known, and ranks."""
+    """Refuse options of road, unknown methods, and several ranks."""
     from roadict.ranks.comm import started_by_torchrun
     from roadict.updates.registry import UPDATES
 
     _refuse(method, road)
     if method not in UPDATES:
-        raise ValueError(f"--method {method} is not known; use road, {', '.join(UPDATES)}")
+        raise ValueError(f"--method {method} is unknown; use road, {', '.join(UPDATES)}")
     if started_by_torchrun():
         raise ValueError(f"--method {method} runs in one process; start it without torchrun, or use --method road")
 
 
 def _refuse(method: str, options: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse options, each with its default, that are given but belong to other methods."""
+    """Refuse options of other methods; ``options`` maps names to value and default."""
     for option, (value, default) in options.items():
         if value != default:
             raise ValueError(f"{option} does not belong to --method {method}; leave it out")

@@ -1,4 +1,4 @@
-"""Arguments and options of the command line with their help: what commands share, and the many of learn and encode."""
+"""Arguments and options of the command line with their help: those of several commands, of learn and of encode."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,22 +11,22 @@ from roadict.engines.registry import ENGINES
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
 ]
-KeyOption = Annotated[str | None, typer.Option("--key", help="Name of the array in an .npz file with several.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
-JobsOption = Annotated[int | None, typer.Option(help="Threads. Default: all cores.")]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that learn wrote.")]
+KeyOption = Annotated[str | None, typer.Option("--key", help="Array to read from an .npz file that holds several.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
+JobsOption = Annotated[int | None, typer.Option(help="Number of threads. Default: all cores.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file written by learn.")]
 
 # learn
 PartsArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt; a folder of part-*.npy; a pattern of .npy files.",
+        help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt; a folder of part-*.npy; a glob of .npy files.",
     ),
 ]
 ModelOption = Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")]
 ComponentsOption = Annotated[
-    int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the features.")
+    int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the number of features.")
 ]
 MethodOption = Annotated[
     str,
@@ -36,51 +36,45 @@ MethodOption = Annotated[
     ),
 ]
 CoderOption = Annotated[
-    str | None, typer.Option(help="two-stage: omp, lasso, ...; default omp, none for the sequential ones.")
+    str | None, typer.Option(help="two-stage: omp, lasso, ... Default: omp; none for sequential methods.")
 ]
 SparsityOption = Annotated[
     int | None, typer.Option(help="two-stage: coefficients per signal. Default: a tenth of the features.")
 ]
 FormulationOption = Annotated[str, typer.Option(help="road: constrained, lasso or inexact.")]
 EpsilonOption = Annotated[
-    str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0 is noise-free.")
+    str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0: noise-free.")
 ]
-AlphaOption = Annotated[
-    float | None, typer.Option(help="lasso and the sequential methods: weight of the sum of |codes|.")
-]
-BetaOption = Annotated[str | None, typer.Option(help="inexact: one ridge weight or three, as 200,300,250.")]
-RhoOption = Annotated[str, typer.Option(help="Penalty of the ADMM: a number, three for inexact, or auto.")]
+AlphaOption = Annotated[float | None, typer.Option(help="lasso, sequential methods: weight of the sum of |codes|.")]
+BetaOption = Annotated[str | None, typer.Option(help="inexact: one ridge weight, or three such as 200,300,250.")]
+RhoOption = Annotated[str, typer.Option(help="road: ADMM penalty, a number, three for inexact, or auto.")]
 IterationsOption = Annotated[
-    int | None, typer.Option(help="Largest number of iterations. Default: 2000 for road, else 100.")
+    int | None, typer.Option(help="Maximum number of iterations. Default: 2000 for road, else 100.")
 ]
-TolOption = Annotated[float, typer.Option(help="Bound on the relative residuals or changes; 0: run all iterations.")]
-StartsOption = Annotated[int | None, typer.Option(help="Largest number of starts; the best is kept.")]
-MissingOption = Annotated[bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries.")]
+TolOption = Annotated[float, typer.Option(help="Tolerance on relative residuals or changes; 0: run all iterations.")]
+StartsOption = Annotated[int | None, typer.Option(help="road: maximum number of starts; the best fit is returned.")]
+MissingOption = Annotated[bool, typer.Option("--missing", help="road: NaN and empty cells are unobserved entries.")]
 EngineOption = Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")]
-SeedOption = Annotated[int | None, typer.Option(help="Same seed, same result.")]
-RankJobsOption = Annotated[int | None, typer.Option(help="Threads (of each process). Default: all cores.")]
-CheckpointOption = Annotated[
-    Path | None, typer.Option(help="Folder to keep the run in, so that it can go on after a stop of any kind.")
-]
-EveryOption = Annotated[str, typer.Option(help="Time from one checkpoint to the next, as 60s, 5min or 2h.")]
-ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one; else start.")
-]
+SeedOption = Annotated[int | None, typer.Option(help="Random seed; same seed, same result.")]
+RankJobsOption = Annotated[int | None, typer.Option(help="Number of threads per process. Default: all cores.")]
+CheckpointOption = Annotated[Path | None, typer.Option(help="Checkpoint directory; lets an interrupted run resume.")]
+EveryOption = Annotated[str, typer.Option(help="Interval between checkpoints, such as 60s, 5min or 2h.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Resume from the last checkpoint, if there is one.")]
 CodesOption = Annotated[
-    str, typer.Option(help="torchrun: codes in parts beside the model, one per process, or gather: in the model.")
+    str, typer.Option(help="torchrun: parts (one file per process, next to the model) or gather (in the model).")
 ]
 TimeoutOption = Annotated[
-    str, typer.Option(help="torchrun: time without an answer after which another process counts as lost.")
+    str, typer.Option(help="torchrun: timeout before an unresponsive process is considered dead.")
 ]
 
 # encode
-CodesFileOption = Annotated[Path, typer.Option("--output", "-o", help="Codes to write: .npz (as codes) or .npy.")]
+CodesFileOption = Annotated[Path, typer.Option("--output", "-o", help="Codes to write: .npz (array codes) or .npy.")]
 AlgorithmOption = Annotated[
     str | None,
     typer.Option(
         "--algorithm",
         "-a",
-        help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold. Default: as the model has it.",
+        help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold. Default: the model's.",
     ),
 ]
 CoefficientsOption = Annotated[
@@ -88,17 +82,17 @@ CoefficientsOption = Annotated[
     typer.Option(
         "--n-nonzero-coefs",
         "-s",
-        help="omp, mp, sp, cosamp, half: atoms per sample. Default: the model's, else a tenth of the features.",
+        help="omp, mp, sp, cosamp, half: coefficients per sample. Default: the model's, or a tenth of the features.",
     ),
 ]
 WeightOption = Annotated[
     float | None,
-    typer.Option(help="lasso, half, threshold: weight of the sparsity. Default: the one chosen when learning."),
+    typer.Option(help="lasso, half, threshold: sparsity weight. Default: the one chosen by learn."),
 ]
 BoundOption = Annotated[
     float | None,
-    typer.Option(help="omp, mp, basis-pursuit: bound on the relative error of every sample, as 0.05."),
+    typer.Option(help="omp, mp, basis-pursuit: bound on the relative error of each sample, such as 0.05."),
 ]
-StillMissingOption = Annotated[
-    bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries. Default: as when learning.")
+EncodeMissingOption = Annotated[
+    bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries. Default: as in learn.")
 ]

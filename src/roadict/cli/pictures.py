@@ -6,23 +6,23 @@ from typing import Annotated, Any
 import typer
 from numpy.typing import NDArray
 
-from roadict.cli.console import check_output, number_or_word, progress_bar, showing_warnings, watcher
+from roadict.cli.console import check_output, parse_number_or_auto, progress_bar, showing_warnings, snapshot_callback
 from roadict.cli.help import examples
 from roadict.cli.options import JobsOption, QuietOption
 
 Picture = NDArray[Any]
 
-InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha is kept.")]
+InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha preserved.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
 CompareOption = Annotated[
     Path | None,
-    typer.Option(help="Original to compare with: prints PSNR and SSIM, and draws OUTPUT-compare.png."),
+    typer.Option(help="Original to compare with: prints PSNR and SSIM, and writes OUTPUT-compare.png."),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Random seed; same seed, same result.")]
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Give the program its commands for pictures."""
+    """Add the commands for pictures."""
     app.command(
         epilog=examples(
             "roadict upscale photo.png -o big.png --scale 3",
@@ -37,8 +37,8 @@ def add_commands(app: typer.Typer) -> None:
     )(denoise)
     app.command(
         epilog=examples(
-            "roadict inpaint holes.png -o whole.png --mask mask.png",
-            "roadict inpaint transparent.png -o whole.png",
+            "roadict inpaint holes.png -o filled.png --mask mask.png",
+            "roadict inpaint transparent.png -o filled.png",
         )
     )(inpaint)
 
@@ -48,7 +48,7 @@ def upscale(
     output: OutputOption,
     scale: Annotated[int, typer.Option(help="2, 3 or 4.")] = 3,
     train: Annotated[
-        Path | None, typer.Option(help="Folder of pictures to learn from. Default: those inside scikit-image.")
+        Path | None, typer.Option(help="Folder of training pictures. Default: those of scikit-image.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
     approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = "anchored",
@@ -60,9 +60,9 @@ def upscale(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Enlarge a picture with detail learned from others; the first use trains a model and keeps it."""
-    learnt_from = [] if train is None else _pictures_in(train)
-    _check_files(output, compare, picture, model, *learnt_from)
+    """Upscale a picture with detail learned from others; the first use trains a model and caches it."""
+    training_files = [] if train is None else _pictures_in(train)
+    _check_files(output, compare, picture, model, *training_files)
     from roadict.pictures import SuperResolution, files, ranges
     from roadict.pictures import upscale as enlarged
     from roadict.pictures.upscaling import check_settings
@@ -74,7 +74,7 @@ def upscale(
     files.check_writable(output, small, scale)
     original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
     smallest = fresh.smallest_to_learn_from()
-    pictures = [ranges.checked(str(path), files.read_picture(path), smallest) for path in learnt_from]
+    pictures = [ranges.checked(str(path), files.read_picture(path), smallest) for path in training_files]
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
         big = enlarged(
             small,
@@ -86,7 +86,7 @@ def upscale(
             random_state=seed,
             n_jobs=jobs,
             progress=advance,
-            callback=watcher(quiet),
+            callback=snapshot_callback(quiet),
             message=None if quiet else lambda text: typer.echo(text, err=True),
         )
     files.write_picture(output, big)
@@ -109,9 +109,9 @@ def denoise(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Take noise off a picture, by a dictionary learned from the picture itself."""
+    """Remove noise from a picture, by a dictionary learned from the picture itself."""
     _check_files(output, compare, picture)
-    level = number_or_word("--sigma", sigma)
+    level = parse_number_or_auto("--sigma", sigma)
     from roadict.pictures import denoise as clean
     from roadict.pictures import files, ranges
     from roadict.pictures.denoising import PATCH, noise_level
@@ -124,7 +124,9 @@ def denoise(
     if not quiet:
         typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
     with showing_warnings(), progress_bar(quiet, "denoising") as advance:
-        result = clean(noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
+        result = clean(
+            noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
+        )
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"noisy": noisy, "roadict": result})
@@ -135,14 +137,14 @@ def inpaint(
     picture: InputArgument,
     output: OutputOption,
     mask: Annotated[
-        Path | None, typer.Option(help="Picture of the same size, not black where a pixel is missing.")
+        Path | None, typer.Option(help="Picture of the same size, not black where pixels are missing.")
     ] = None,
     compare: CompareOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Fill missing pixels, by a dictionary learned from the others. Without a mask: the transparent ones."""
+    """Fill in missing pixels, by a dictionary learned from the others. Without a mask: transparent pixels."""
     _check_files(output, compare, picture, mask)
     from roadict.pictures import files, ranges
     from roadict.pictures import inpaint as fill
@@ -155,7 +157,9 @@ def inpaint(
     if not quiet:
         typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
     with showing_warnings(), progress_bar(quiet, "filling") as advance:
-        result = fill(holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=watcher(quiet))
+        result = fill(
+            holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
+        )
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"input": holes, "roadict": result})
@@ -163,7 +167,7 @@ def inpaint(
 
 
 def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:
-    """Refuse, before any work, what cannot be written or would replace an input."""
+    """Refuse, before any work, outputs that cannot be written or would replace an input."""
     from roadict.pictures.files import SUFFIXES
 
     read = tuple(path for path in (*inputs, compare) if path is not None)
@@ -180,7 +184,7 @@ def _pictures_in(folder: Path) -> list[Path]:
     from roadict.pictures.files import SUFFIXES
 
     if not folder.is_dir():
-        raise ValueError(f"--train {folder} is no folder; name one that holds pictures")
+        raise ValueError(f"--train {folder} is not a folder; pass one that holds pictures")
     here = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     found = sorted(path for path in here if not path.name.startswith("."))
     if not found:
@@ -193,7 +197,7 @@ def _is_colour(picture: Picture) -> bool:
 
 
 def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Picture | None:
-    """Read the picture to compare with, which must fit."""
+    """Read the picture to compare with; its size and colours must match."""
     if path is None:
         return None
     from roadict.pictures import files
@@ -201,31 +205,31 @@ def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Pictu
     original = files.read_picture(path)
     if original.shape[:2] != shape:
         height, width = original.shape[:2]
-        raise ValueError(f"{path} has {width} x {height} pixels and the result {shape[1]} x {shape[0]}; cut it to that")
+        raise ValueError(f"{path} has {width} x {height} pixels, the result {shape[1]} x {shape[0]}; crop it to that")
     if _is_colour(original) != _is_colour(like):
         raise ValueError(f"{path} is grey and the picture is not, or the reverse; convert one of them")
     return original
 
 
 def _compare(output: Path, original: Picture, others: dict[str, Picture], *, luma_only: bool = False) -> None:
-    """Print how close the pictures are to the original, and draw them beside it."""
+    """Print how close the pictures are to the original, and draw them next to it."""
     from skimage.metrics import structural_similarity
 
     from roadict.metrics import psnr
     from roadict.pictures import files, ranges
     from roadict.pictures.resize import luma
 
-    def seen(picture: Picture) -> Picture:
+    def compared(picture: Picture) -> Picture:
         colour, _ = ranges.split(picture, ranges.white(picture))
         return luma(colour) if luma_only else colour
 
-    truth = seen(original)
+    truth = compared(original)
     window = min(7, (min(truth.shape[:2]) - 1) // 2 * 2 + 1)
     for name, picture in others.items():
-        found = seen(picture)
+        result = compared(picture)
         axis = 2 if truth.ndim == 3 else None
-        likeness = structural_similarity(found, truth, data_range=1.0, channel_axis=axis, win_size=window)
-        typer.echo(f"{name}: PSNR {psnr(found, truth):.2f} dB, SSIM {likeness:.4f}")
+        ssim = structural_similarity(result, truth, data_range=1.0, channel_axis=axis, win_size=window)
+        typer.echo(f"{name}: PSNR {psnr(result, truth):.2f} dB, SSIM {ssim:.4f}")
     files.write_picture(_comparison(output), ranges.side_by_side([*others.values(), original]))
     typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
 

@@ -8,15 +8,15 @@ from roadict.cli.help import examples
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Give the program its command for the studio."""
+    """Add the studio command."""
     app.command(epilog=examples("roadict studio", "roadict studio --port 8000 --no-browser"))(studio)
 
 
 def studio(
-    host: Annotated[str, typer.Option(help="Address to listen at; others than this let other machines in.")] = (
+    host: Annotated[str, typer.Option(help="Address to listen on; any other gives other machines access.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int | None, typer.Option(help="Default: the first that is free from 7860 on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port. Default: the first free one from 7860 on.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
     """Open a page on this machine to try roadict on your own pictures and signals."""

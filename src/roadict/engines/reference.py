@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from roadict.formulation import Problem, RankOne, Sparse
 from roadict.prox import group_norm, nearest_rank_one, project_ball, ridge, shrink_groups
-from roadict.ranks.collectives import condensed, norm, total
+from roadict.ranks.collectives import joint_triangular_factor, norm, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.measures import Measures
 from roadict.runs.state import RunState
@@ -15,7 +15,7 @@ Array = NDArray[np.floating]
 
 def _nearest(comm: Comm, blocks: Array) -> tuple[Array, Array]:
     """B ← nearest rank-one matrices, as codes and atoms; these are of all ranks' samples."""
-    _, atoms = nearest_rank_one(condensed(comm, blocks))
+    _, atoms = nearest_rank_one(joint_triangular_factor(comm, blocks))
     return (blocks @ atoms[:, :, None])[:, :, 0], atoms
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.checkpoints.schedule import Checkpoints, fingerprint
 from roadict.checkpoints.storage import Metadata
-from roadict.ranks.collectives import counts, words
+from roadict.ranks.collectives import allgather_json, counts
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.seeds import RandomStateLike, seed_sequence
 
@@ -47,7 +47,7 @@ def agreed_parameters(estimator: Any, comm: Comm) -> Metadata:
 
 
 def _agree(values: Metadata, comm: Comm) -> None:
-    first, *others = words(comm, values)
+    first, *others = allgather_json(comm, values)
     for rank, other in enumerate(others, start=1):
         for name in first:
             if first[name] != other[name] and repr(first[name]) != repr(other[name]):
@@ -59,7 +59,7 @@ def _agree(values: Metadata, comm: Comm) -> None:
 
 def agree_on_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Mask]:
     """Check that all ranks have samples of one kind; where one has a mask, all get one."""
-    kinds = words(comm, [data.shape[1], str(data.dtype)])
+    kinds = allgather_json(comm, [data.shape[1], str(data.dtype)])
     for rank, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise ValueError(
@@ -69,14 +69,14 @@ def agree_on_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Ma
     n_samples = sum(counts(comm, len(data)))
     if n_samples < FEWEST:
         raise ValueError(f"Found {n_samples} sample(s) on {comm.size} ranks while a minimum of {FEWEST} is required.")
-    masked = any(words(comm, observed is not None))
+    masked = any(allgather_json(comm, observed is not None))
     return data, np.ones(data.shape, bool) if masked and observed is None else observed
 
 
 def agreed_seed(random_state: RandomStateLike, checkpoints: Checkpoints | None, comm: Comm) -> np.random.SeedSequence:
     """Return the seed of rank 0, or that of the run that is resumed."""
     root = seed_sequence(random_state)
-    seed = words(comm, {"entropy": root.entropy, "key": list(root.spawn_key)})[0]
+    seed = allgather_json(comm, {"entropy": root.entropy, "key": list(root.spawn_key)})[0]
     if checkpoints is not None:
         seed = checkpoints.notes.setdefault("seed", seed)
     return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["key"]))

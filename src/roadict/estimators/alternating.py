@@ -1,7 +1,6 @@
 """AlternatingDictionaryLearning: the two-stage methods as a scikit-learn estimator."""
 
 import os
-import warnings
 from typing import Self
 
 import numpy as np
@@ -12,7 +11,8 @@ from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import TAKES
 from roadict.estimators.agreement import agreed_seed, describe, describe_start
-from roadict.estimators.learner import USER_FRAME, Coding, Learner
+from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.shared import warn_user
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
 from roadict.road.penalty import auto_alpha
@@ -159,7 +159,7 @@ class AlternatingDictionaryLearning(Learner):
     def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
         self._check_parameters()
         data, _ = self._validated(X, reset=True)
-        checks.moderate(float(np.abs(data).max()), data.dtype)
+        checks.data_range(float(np.abs(data).max()), data.dtype)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
         coder_alpha: float | None = alpha
@@ -255,4 +255,4 @@ class AlternatingDictionaryLearning(Learner):
                 f"(tol={self.tol:g}); pass a larger max_iter or tol, or tol=0 to run all iterations"
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=USER_FRAME + 1)
+            warn_user(message, ConvergenceWarning)

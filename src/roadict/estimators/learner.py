@@ -28,8 +28,6 @@ from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
 
-USER_FRAME = 5
-"""Frames from ``_fitting`` to the code that called ``fit``, for the place that a warning names."""
 UNSAVED = ("callback", "checkpoint", "dict_init", "code_init")
 
 

@@ -2,7 +2,6 @@
 
 import math
 import os
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Self
@@ -16,9 +15,10 @@ from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import TAKES
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.agreement import agree_on_samples, agreed_parameters, agreed_seed, agreed_start
-from roadict.estimators.learner import USER_FRAME, Coding, Learner
+from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.shared import warn_user
 from roadict.formulation import Triple
-from roadict.ranks.collectives import largest, offset, together
+from roadict.ranks.collectives import largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.multistart import Settings, learn
 from roadict.road.plan import FORMULATIONS, Plan, make_plan
@@ -236,7 +236,7 @@ class ROAD(Learner):
         problem = agreed_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         plan = self._plan(data, observed, n_components, comm)
-        dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
+        dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components))
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
         problem |= agreed_start(dictionary, codes, engine, self.checkpoint is not None, comm)
@@ -267,7 +267,7 @@ class ROAD(Learner):
             comm=comm,
         )
         if plan.warning is not None and comm.rank == 0:
-            warnings.warn(plan.warning, stacklevel=USER_FRAME + 1)
+            warn_user(plan.warning)
         return plan
 
     def _own_coding(self) -> Coding:
@@ -303,7 +303,7 @@ class ROAD(Learner):
             self._check_parameters()
             return self._validated(X, reset=True, min_samples=fewest, first_row=first_row)
 
-        return agree_on_samples(*together(comm, act), comm)
+        return agree_on_samples(*on_all_ranks(comm, act), comm)
 
     def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
         """Return dict_init and code_init, checked and in the engine's units."""
@@ -360,4 +360,4 @@ class ROAD(Learner):
                 f"{last['error']:.2e}{bound}; pass a larger max_iter or tol"
             )
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=USER_FRAME + 1)
+            warn_user(message, ConvergenceWarning)

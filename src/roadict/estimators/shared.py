@@ -1,6 +1,8 @@
 """What the estimators share: the check of the data, and the way back from codes."""
 
 import math
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ def validated(
     missing = marker is not None
     X = checks.unmasked(plain(X), missing)
     if not missing:
-        checks.observed_only(X, hasattr(estimator, "missing_values"), first_row)
+        checks.no_nan(X, hasattr(estimator, "missing_values"), first_row)
     data = validate_data(
         estimator,
         X,
@@ -60,3 +62,11 @@ def decoded(codes: ArrayLike, dictionary: Array) -> Array:
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first frame outside of this package: how deep a generator is in the stack depends on its driver."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("roadict."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict.coders.polish import polish_codes
 from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge, unit_rows
-from roadict.ranks.collectives import condensed, counts, first_of, largest, norm, quantile, total
+from roadict.ranks.collectives import broadcast, counts, joint_triangular_factor, largest, norm, quantile, total
 from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
@@ -77,7 +77,7 @@ def find_exact_fit(
     samples, norms = unit_rows(data[used])
     codes = codes[used] / norms[:, None]
     rounding = ROUNDING[data.itemsize]
-    sizes = first_of(comm, np.linalg.svd(condensed(comm, samples), compute_uv=False))
+    sizes = broadcast(comm, np.linalg.svd(joint_triangular_factor(comm, samples), compute_uv=False))
     rank = int((sizes > rounding * sum(counts(comm, len(samples))) ** 0.5).sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -171,7 +171,7 @@ def _fit_atoms(data: Array, codes: Array, dictionary: Array, comm: Comm) -> Arra
     The first rank's: what becomes of the rounds depends on them, and unlike machines differ in the last bit.
     """
     gram, cross = comm.sum(codes.T @ codes), comm.sum(codes.T @ data)
-    return first_of(comm, unit_rows(solve_ridge(gram, cross, ANCHOR, dictionary))[0])
+    return broadcast(comm, unit_rows(solve_ridge(gram, cross, ANCHOR, dictionary))[0])
 
 
 def _extrapolated(rounds: list[tuple[Array, Array]]) -> Array:

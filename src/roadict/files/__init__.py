@@ -1,1 +1,1 @@
-"""Files people give and get: tables of samples, models, and atomic writes."""
+"""Input and output files: tables of samples, models, and atomic writes."""

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 import contextlib
 import os
@@ -11,11 +11,11 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a binary file that replaces `path` only when the block ends well.
+    """Open a binary file that replaces `path` only if the block succeeds.
 
-    The bytes go to a temporary file in the same folder, are flushed to disk, and take the name `path` in
-    one step. If anything fails, the temporary file is removed and an existing `path` stays as it was.
-    New files get the usual permissions (0666 less the umask), an existing file keeps its own, and a
+    The bytes go to a temporary file in the same folder, are flushed to disk, and are renamed to `path` in
+    one step. If anything fails, the temporary file is removed and an existing `path` is unchanged.
+    New files get the usual permissions (0666 less the umask), an existing file retains its own, and a
     symbolic link stays a link. Devices and pipes, which cannot be replaced, are written directly.
 
     Parameters
@@ -26,16 +26,16 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Yields
     ------
     BinaryIO
-        Open for writing. Leave it open.
+        Open for writing; do not close it.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "note.bin"
     >>> with atomic_write(target) as file:
-    ...     _ = file.write(b"whole")
+    ...     _ = file.write(b"complete")
     >>> target.read_bytes()
-    b'whole'
+    b'complete'
     """
     target = Path(os.path.realpath(path))
     mode = _existing_mode(target)
@@ -43,7 +43,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as file:
             yield file
         return
-    # A short name of its own, as a long target name plus a suffix may exceed the file system's limit.
+    # A short name: a long target name plus a suffix may exceed the file system's limit.
     temporary = target.parent / f".roadict-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -62,15 +62,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         _sync_folder(target.parent)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename in (None, os.fspath(temporary)):
-            error.filename = os.fspath(path)  # a full disk is told with the name that the user knows
+            error.filename = os.fspath(path)  # report a full disk with the name that the user knows
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name last through a power cut, where the system can be asked to."""
-    with contextlib.suppress(OSError):  # Windows opens no folders
+    """Make a new name survive a power cut, where the system supports it."""
+    with contextlib.suppress(OSError):  # Windows cannot open folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -79,7 +79,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _existing_mode(target: Path) -> int | None:
-    """Mode of the file to be replaced, None if there is none; refuse folders and protected files."""
+    """Return the mode of the file to replace, None if there is none; refuse folders and protected files."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Model files: plain ``.npz`` archives that are written whole or not at all and never run code when read."""
+"""Model files: plain ``.npz`` archives, written atomically, that never run code when read."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def write_model(
     kind : str
         What the model is, for example "ROAD".
     parameters : mapping of str to None, bool, int, float, str or (nested) lists of these
-        Kept as JSON. Tuples become lists and NumPy scalars become Python's; NaN and infinities survive.
+        Stored as JSON. Tuples become lists and NumPy scalars become Python's; NaN and infinities are preserved.
     arrays : mapping of str to ndarray
-        Any dtype without Python objects. Names must be identifiers and none of the file's own entries.
+        Any dtype without Python objects. Names must be identifiers other than the file's own entries.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def write_model(
         "kind": np.array(kind),
         "parameters": np.array(_to_json(parameters)),
     }
-    # A damaged table of contents may hide whole entries without zipfile noticing; the list tells.
+    # A damaged table of contents may hide entries without zipfile noticing; this list reveals it.
     entries["array_names"] = np.array([_array_name(name) for name in arrays], dtype=np.str_)
     for name, values in arrays.items():
         entries[name] = _plain_array(name, values)
@@ -111,7 +111,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
     Raises
     ------
     ModelFileError
-        If the file is damaged, not a model, or needs a newer roadict; the message says which.
+        If the file is damaged, not a model, or needs a newer roadict; the message states which.
     OSError
         If the file cannot be opened, for example FileNotFoundError.
 
@@ -124,7 +124,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
     Traceback (most recent call last):
     roadict.files.models.ModelFileError: ...notes.npz is not a roadict model but something else ...
     """
-    # Read first and parse from memory: then every OSError here is the disk's, and none below is.
+    # Read first and parse from memory: every OSError here comes from the disk, and none below does.
     raw = Path(path).read_bytes()
     if not raw.startswith(b"PK"):
         what = "is empty" if not raw else "is not a roadict model but something else (no .npz archive)"
@@ -144,7 +144,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
         _refuse(path, f"lacks the entry {' and '.join(map(repr, missing))}", _REMEDY)
     kind = _text(arrays["kind"])
     if kind is None:
-        _refuse(path, "has an entry 'kind' that is no text", _REMEDY)
+        _refuse(path, "has an entry 'kind' that is not text", _REMEDY)
     parameters = _from_json(path, _text(arrays["parameters"]))
     return kind, parameters, {name: value for name, value in arrays.items() if name not in _RESERVED}
 
@@ -154,13 +154,13 @@ def _refuse(path: str | os.PathLike[str], what: str, remedy: str) -> NoReturn:
 
 
 def _unpack(path: str | os.PathLike[str], raw: bytes) -> dict[str, NDArray[Any]]:
-    """All arrays of an ``.npz`` held in memory."""
+    """Return all arrays of an ``.npz`` held in memory."""
     arrays: dict[str, NDArray[Any]] = {}
     name = ""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             for name in archive.namelist():
-                # Reading a member to its end verifies its checksum before NumPy looks at the header.
+                # Reading a member to its end verifies its checksum before NumPy parses the header.
                 member = io.BytesIO(archive.read(name))
                 arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
     except DAMAGE_ERRORS as error:
@@ -172,7 +172,7 @@ def _unpack(path: str | os.PathLike[str], raw: bytes) -> dict[str, NDArray[Any]]
 
 
 def _check_version(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse files of a format this version does not know."""
+    """Refuse formats that this version cannot read."""
     entry = arrays.get("format_version")
     if entry is None or entry.ndim != 0 or entry.dtype.kind not in "iu" or int(entry) < 1:
         _refuse(path, "lacks the entry 'format_version' or has a wrong one", _REMEDY)
@@ -209,7 +209,7 @@ def _to_json(parameters: Mapping[str, object]) -> str:
 
 
 def _plain_value(name: str, value: object) -> object:
-    """`value` in the types JSON knows, or a ValueError naming the parameter."""
+    """Return `value` in the types of JSON; raise a ValueError that names the parameter for others."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):

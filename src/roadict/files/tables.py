@@ -1,4 +1,4 @@
-"""Matrices from files: ``.npy``, ``.npz`` and text tables, with errors that say where and what to do."""
+"""Matrices from files: ``.npy``, ``.npz`` and text tables; errors give the place and the remedy."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from roadict.files.models import DAMAGE_ERRORS
 __all__ = ["TableError", "files_of", "read_matrix", "read_rows"]
 
 PARTS = "part-*.npy"
-"""Files of a folder that holds rows."""
+"""Files with rows in a folder of parts."""
 
 Matrix = NDArray[np.float32] | NDArray[np.float64]
 _TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
 _SUFFIXES = (".npy", ".npz", *_TEXT_SUFFIXES)
-_SHOWN_TEXT = 24
-_SHOWN_KEYS = 12
-_CLOSE = "close or remove it, and double a quote inside quotes"
+_MAX_TEXT = 24
+_MAX_KEYS = 12
+_QUOTE_REMEDY = "close or remove it, and double a quote inside quotes"
 _Row = tuple[int, list[str]]
 
 
 class TableError(ValueError):
-    """A file does not hold the matrix of numbers that was asked for."""
+    """A file does not hold the requested matrix of numbers."""
 
 
 class _LongCellError(TableError):
@@ -42,7 +42,7 @@ class _LongCellError(TableError):
 
 
 class _Layout(NamedTuple):
-    """How a text table is written: its separator (None: blanks) and the lines before its first row."""
+    """Format of a text table: its separator (None: blanks) and the number of lines before its first row."""
 
     separator: str | None
     skipped_lines: int
@@ -51,22 +51,22 @@ class _Layout(NamedTuple):
 def read_matrix(path: str | os.PathLike[str], key: str | None = None) -> Matrix:
     r"""Read a matrix with one sample per row.
 
-    Text tables may be separated by commas, semicolons, tabs or blanks, which is found from the first row
-    of numbers. One header line is skipped if all its cells are text. Empty cells become NaN, blank lines
-    are skipped, and cells may stand in double quotes, with separators and line breaks inside. Row numbers in
-    errors count the lines of the file.
+    Text tables may be separated by commas, semicolons, tabs or blanks, detected from the first row of
+    numbers. One header line is skipped if all its cells are text. Empty cells become NaN, blank lines are
+    skipped, and cells may be double-quoted, with separators and line breaks inside. Row numbers in errors
+    count the lines of the file.
 
     Parameters
     ----------
     path : str or path-like
         A ``.npy``, ``.npz``, ``.csv``, ``.tsv`` or ``.txt`` file.
     key : str, optional
-        The array to take from an ``.npz`` file that holds several.
+        The array to read from an ``.npz`` file that holds several.
 
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        float32 for float32 and float16 files, else float64. NaN and infinities are kept.
+        float32 for float32 and float16 files, else float64. NaN and infinities are preserved.
 
     Raises
     ------
@@ -98,14 +98,13 @@ def read_matrix(path: str | os.PathLike[str], key: str | None = None) -> Matrix:
 
 
 def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
-    """Read one rank's share of the rows, of which there may be none; shares follow each other as the ranks do.
+    """Read one rank's share of the rows, which may be empty; shares are in rank order.
 
     Parameters
     ----------
     path : Path
-        A file of ``read_matrix``; of a ``.npy`` file only the share is read, of other kinds the whole. Or a folder with
-        files ``part-*.npy``, or a pattern such as ``day-*.npy``: each rank then has whole files, in the order of their
-        names.
+        A file of ``read_matrix``; a ``.npy`` file is read in part, other kinds completely. Or a folder with files
+        ``part-*.npy``, or a pattern such as ``day-*.npy``: each rank then reads complete files, sorted by name.
     key : str or None
         As for ``read_matrix``.
     rank, size : int
@@ -126,7 +125,7 @@ def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files that ``read_rows`` reads: the path itself or its parts, in the order of their names."""
+    """Return the files that ``read_rows`` reads: the path itself or its parts, sorted by name."""
     if not _has_parts(path):
         return (path,)
     folder, pattern = (path, PARTS) if path.is_dir() else (path.parent, path.name)
@@ -142,20 +141,20 @@ def _read_parts(path: Path, rank: int, size: int) -> Matrix:
     if not files:
         pattern = PARTS if path.is_dir() else path.name
         _refuse(path, f"names no files {pattern}", "write the rows to part-0.npy, part-1.npy, ... in a folder")
-    mapped = [_mapped(file) for file in files]  # all of them, by every rank: all ranks see what does not fit
+    mapped = [_mapped(file) for file in files]  # all files on every rank, so that all ranks detect a mismatch
     for file, values in zip(files, mapped, strict=True):
         if (values.shape[1], values.dtype) != (mapped[0].shape[1], mapped[0].dtype):
             kind, first = (f"{each.shape[1]} columns of {each.dtype}" for each in (values, mapped[0]))
-            _refuse(file, f"has {kind}, but {files[0]} has {first}", "all parts must be alike")
+            _refuse(file, f"has {kind}, but {files[0]} has {first}", "all parts must match")
     own = mapped[len(files) * rank // size : len(files) * (rank + 1) // size]
     return _as_floats(np.concatenate([mapped[0][:0], *own]))
 
 
 def _mapped(file: Path) -> NDArray[Any]:
-    """Open a matrix in a ``.npy`` file without reading its rows."""
+    """Memory-map the matrix in a ``.npy`` file."""
     with file.open("rb") as stream:
         if stream.read(6) != b"\x93NUMPY":
-            _refuse(file, "is no NumPy array file", "write it with numpy.save, or give it its true extension")
+            _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
     with _damage_refused(file):
         values: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
     _check_matrix(file, values)
@@ -193,7 +192,7 @@ def _as_floats(values: NDArray[Any]) -> Matrix:
 
 @contextlib.contextmanager
 def _damage_refused(file: Path) -> Iterator[None]:
-    """Turn what NumPy and zipfile raise on bad contents into one TableError."""
+    """Turn the errors of NumPy and zipfile on bad contents into one TableError."""
     try:
         yield
     except TableError:
@@ -207,7 +206,7 @@ def _damage_refused(file: Path) -> Iterator[None]:
 def _read_npy(file: Path) -> NDArray[Any]:
     with file.open("rb") as stream:
         if stream.read(6) != b"\x93NUMPY":
-            _refuse(file, "is no NumPy array file", "write it with numpy.save, or give it its true extension")
+            _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
         stream.seek(0)
         with _damage_refused(file):
             return np.lib.format.read_array(stream, allow_pickle=False)
@@ -216,26 +215,26 @@ def _read_npy(file: Path) -> NDArray[Any]:
 def _read_npz(file: Path, key: str | None) -> NDArray[Any]:
     with file.open("rb") as stream:
         if stream.read(2) != b"PK":
-            _refuse(file, "is no .npz archive", "write it with numpy.savez, or give it its true extension")
+            _refuse(file, "is not an .npz archive", "write it with numpy.savez, or correct its extension")
         stream.seek(0)
         with _damage_refused(file), zipfile.ZipFile(stream) as archive:
             members = {name.removesuffix(".npy"): name for name in archive.namelist()}
             with archive.open(members[_choose_key(file, list(members), key)]) as member:
                 values = np.lib.format.read_array(member, allow_pickle=False)
-                # The checksum is verified when the end is reached, which a short header may not do.
+                # The checksum is verified only at the end, which a header with too small a shape does not reach.
                 if member.read(1):
                     raise ValueError("bytes after the array")
                 return values
 
 
 def _choose_key(file: Path, keys: list[str], key: str | None) -> str:
-    """Name the array to read: the one named, or the only one."""
-    listed = ", ".join(keys[:_SHOWN_KEYS]) + (", ..." if len(keys) > _SHOWN_KEYS else "")
+    """Return the key of the array to read: the given one, or the only one."""
+    listed = ", ".join(keys[:_MAX_KEYS]) + (", ..." if len(keys) > _MAX_KEYS else "")
     if not keys:
         _refuse(file, "holds no arrays", "save one with numpy.savez")
     if key is None:
         if len(keys) > 1:
-            _refuse(file, f"holds {len(keys)} arrays ({listed})", "name one of them as the key")
+            _refuse(file, f"holds {len(keys)} arrays ({listed})", "pass one of them as the key")
         return keys[0]
     if key not in keys:
         _refuse(file, f"has no array {key!r}", f"choose one of: {listed}")
@@ -246,20 +245,20 @@ def _read_text(file: Path) -> NDArray[np.float64]:
     with file.open("rb") as stream:
         start = stream.read(1 << 16)
     if b"\0" in start:
-        _refuse(file, "is not text but binary data", "give it its true extension or export it as CSV in UTF-8")
+        _refuse(file, "is not text but binary data", "correct its extension or export it as CSV in UTF-8")
     try:
         layout = _find_layout(file)
         try:
             return _read_plain(file, layout)
         except ValueError:
-            # Empty or quoted cells, or something to complain about: the slow pass tells which.
+            # Empty or quoted cells, or an error: the slow pass finds out which.
             return _read_cells(file, layout)
     except UnicodeDecodeError as error:
         raise TableError(f"{file} is not text in UTF-8; export it as CSV in UTF-8") from error
 
 
 def _open_text(file: Path) -> TextIO:
-    """Open without the byte-order mark that spreadsheets put first."""
+    """Open without the byte-order mark that spreadsheets write."""
     return file.open(encoding="utf-8-sig")
 
 
@@ -270,7 +269,7 @@ def _is_blank(line: str) -> bool:
 
 def _find_layout(file: Path) -> _Layout:
     """Find the separator, and whether the first row is a header."""
-    # A header may hold commas or blanks of its own; the row after it tells the separator.
+    # A header may contain commas or blanks; the row after it determines the separator.
     separator, rows = _first_rows(file, 2)
     if not rows:
         _refuse(file, "is empty", "put one sample on each line")
@@ -286,8 +285,8 @@ def _find_layout(file: Path) -> _Layout:
 
 def _first_rows(file: Path, count: int) -> tuple[str | None, list[_Row]]:
     """Return the separator of the last of the first rows, and these rows."""
-    # Semicolons before commas, because of decimal commas; blanks last, as they may follow the others. Those that give
-    # numbers before all others: with a wrong separator quotes open and close in odd places.
+    # Semicolons before commas, because of decimal commas; blanks last, as they may follow the others. Separators that
+    # give numbers first: with a wrong separator quotes open and close in odd places.
     for numeric, separator in itertools.product((True, False), (";", "\t", ",", None)):
         with contextlib.suppress(TableError if numeric else _LongCellError), _open_text(file) as stream:
             rows = list(itertools.islice(_rows(file, stream, separator), count))
@@ -305,14 +304,14 @@ def _are_numbers(cells: list[str]) -> bool:
 def _rows(file: Path, stream: TextIO, separator: str | None) -> Iterator[_Row]:
     """Yield the rows that are not blank, each with the number of the line where it starts."""
     blanks = separator is None
-    lines: list[int] = []  # of the row that is being read: quoted cells may hold line breaks
+    lines: list[int] = []  # of the current row: quoted cells may contain line breaks
 
     def texts() -> Iterator[str]:
         for number, line in enumerate(stream, start=1):
             if not _is_blank(line):
                 lines.append(number)
                 yield " ".join(line.split()) if blanks else line
-        lines.append(0)  # a row of its own, unless a quote is still open
+        lines.append(0)  # a separate row, unless a quote is still open
         yield ""
 
     reader = csv.reader(texts(), delimiter=separator or " ", skipinitialspace=not blanks)
@@ -321,28 +320,28 @@ def _rows(file: Path, stream: TextIO, separator: str | None) -> Iterator[_Row]:
             if lines == [0]:
                 return
             if lines[-1] == 0:
-                _refuse(file, f"has a quote in row {lines[0]} that is never closed", _CLOSE)
+                _refuse(file, f"has a quote in row {lines[0]} that is never closed", _QUOTE_REMEDY)
             yield lines[0], cells
             lines.clear()
     except csv.Error:
         bound = f"{csv.field_size_limit()} characters"
         if len(lines) > 1:
-            _refuse(file, f"has a quote in row {lines[0]} that is not closed within {bound}", _CLOSE)
-        what = f"{file} has a cell of more than {bound} in row {lines[0]}, which is no number"
+            _refuse(file, f"has a quote in row {lines[0]} that is not closed within {bound}", _QUOTE_REMEDY)
+        what = f"{file} has a cell of more than {bound} in row {lines[0]}, which is not a number"
         raise _LongCellError(f"{what}; replace or remove it") from None
 
 
 def _number(cell: str) -> float | None:
     """Return the value of a cell, NaN for an empty one, None for text."""
     try:
-        # float() would take 1_000 and other scripts' digits too.
+        # float() would also accept 1_000 and digits of other scripts.
         return float(cell) if cell.isascii() and "_" not in cell else None
     except ValueError:
         return None if cell.strip() else math.nan
 
 
 def _read_plain(file: Path, layout: _Layout) -> NDArray[np.float64]:
-    """Read tables of numbers alone, the fast way."""
+    """Read a table of numbers without empty or quoted cells, fast."""
     with _open_text(file) as stream:
         return np.loadtxt(
             stream,
@@ -355,7 +354,7 @@ def _read_plain(file: Path, layout: _Layout) -> NDArray[np.float64]:
 
 
 def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
-    """Read cell by cell: understands empty and quoted ones, and knows the place of errors."""
+    """Read cell by cell: handles empty and quoted cells, and locates errors."""
     values = array("d")
     width = 0
     with _open_text(file) as stream:
@@ -371,7 +370,7 @@ def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
 
 
 def _row(file: Path, number: int, cells: list[str]) -> list[float]:
-    """Return the values of one row, or complain about its first cell of text."""
+    """Return the values of one row; refuse a cell of text."""
     row: list[float] = []
     for column, cell in enumerate(cells, start=1):
         value = _number(cell)
@@ -385,8 +384,8 @@ def _refuse_text(file: Path, row: int, column: int, cell: str) -> NoReturn:
     text = cell.strip()
     decimal_comma = text.count(",") == 1 and _number(text.replace(",", ".")) is not None
     remedy = "write decimals with a point" if decimal_comma else "replace or remove it, or leave the cell empty"
-    _refuse(file, f"has {_short(text)} in row {row}, column {column}, which is no number", remedy)
+    _refuse(file, f"has {_short(text)} in row {row}, column {column}, which is not a number", remedy)
 
 
 def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 3] + "...")
+    return repr(text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "...")

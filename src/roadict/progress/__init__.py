@@ -1,1 +1,1 @@
-"""Progress of long work: on a terminal, as plain lines, and as JSON lines for other programs."""
+"""Progress reports: on a terminal, as plain lines, and as JSON lines for other programs."""

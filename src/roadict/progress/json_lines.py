@@ -1,7 +1,7 @@
-"""What a command tells the program that started it: lines of JSON on standard error.
+"""Progress events for other programs: lines of JSON on standard error.
 
-A program that sets the environment variable ``ROADICT_PROGRESS=json`` gets them in the place of the progress that
-people read. Every such line is an object with one key, "progress" or "snapshot"; all others are for people, as always.
+A program that sets the environment variable ``ROADICT_PROGRESS=json`` gets them instead of the progress meant for
+users. Every event is an object with one key, "progress" or "snapshot"; all other lines are for users, as always.
 """
 
 import base64
@@ -15,60 +15,60 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.progress.terminal import Reading, TimeLeft, duration
+from roadict.progress.terminal import RunProgress, TimeLeft, duration
 
 VARIABLE = "ROADICT_PROGRESS"
 ATOMS_EVERY = 0.5
-"""Seconds between two snapshots that hold the atoms, which cost a copy of them and a long line."""
+"""Seconds between two snapshots with atoms, which cost a copy of them and a long line."""
 _STEP_EVERY = 0.1
 
 
-class Watched(Reading, Protocol):
-    """What an event holds of a run; ``roadict.runs.snapshot.Snapshot`` has it."""
+class RunSnapshot(RunProgress, Protocol):
+    """The attributes of a run in an event; ``roadict.runs.snapshot.Snapshot`` has them."""
 
     @property
     def dictionary(self) -> NDArray[np.floating]:
         """Atoms after this iteration."""
 
 
-def wanted() -> bool:
-    """Whether the program that started this one asked for events."""
+def requested() -> bool:
+    """Whether the parent process asked for events."""
     return os.environ.get(VARIABLE) == "json"
 
 
 class EventProgress:
-    """Progress as events, in the place of ``roadict.progress.terminal.PlainProgress``."""
+    """Progress as events, instead of ``roadict.progress.terminal.PlainProgress``."""
 
-    def __init__(self, verb: str, left: Callable[[int, int], str] | None = None) -> None:
+    def __init__(self, verb: str, time_left: Callable[[int, int], str] | None = None) -> None:
         self._verb = verb
-        self._left = left or TimeLeft()
+        self._time_left = time_left or TimeLeft()
         self._last = 0.0
         self._steps = (0, 0)
 
     def __call__(self, done: int, total: int, text: str) -> None:
-        """Write an event; but few in a second, and always the last."""
+        """Write an event; at most a few per second, and always the last."""
         self._steps = (done, total)
-        self._tell(text, self._left(done, total), always=done == total)
+        self._emit(text, self._time_left(done, total), always=done == total)
 
     def compiling(self, seconds: float) -> None:
-        """Write an event, at the step reached, on why nothing else moves; but few in a second."""
-        self._tell("compiling, once", f"{duration(seconds)} so far", always=False)
+        """Write an event at the current step: compilation explains the delay; at most a few per second."""
+        self._emit("compiling (first run only)", f"{duration(seconds)} so far", always=False)
 
-    def _tell(self, text: str, left: str, *, always: bool) -> None:
+    def _emit(self, text: str, time_left: str, *, always: bool) -> None:
         now = time.perf_counter()
         if always or now - self._last >= _STEP_EVERY:
             self._last = now
             done, total = self._steps
-            _write("progress", {"verb": self._verb, "done": done, "total": total, "text": text, "left": left})
+            _write("progress", {"verb": self._verb, "done": done, "total": total, "text": text, "left": time_left})
 
 
 class SnapshotEvents:
-    """Callback that writes the measures of every iteration, and now and then the atoms."""
+    """Callback that writes the objective of every iteration, and the atoms at intervals."""
 
     def __init__(self) -> None:
         self._last = 0.0
 
-    def __call__(self, snapshot: Watched) -> None:
+    def __call__(self, snapshot: RunSnapshot) -> None:
         """Write an event."""
         values: dict[str, Any] = {
             "start": snapshot.start,
@@ -84,7 +84,7 @@ class SnapshotEvents:
 
 
 def read(line: str) -> dict[str, dict[str, Any]] | None:
-    """Return the event that a line holds, with its atoms as an array, or None for a line for people.
+    """Return the event in a line, with its atoms as an array, or None for a line meant for users.
 
     Examples
     --------

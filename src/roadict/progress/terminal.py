@@ -1,4 +1,4 @@
-"""A progress line for runs that take longer than a glance."""
+"""Progress lines and bars for long runs, with the time left and the time spent compiling."""
 
 import sys
 import time
@@ -8,19 +8,19 @@ from functools import cache
 from typing import Any, Protocol, TextIO
 
 Progress = Callable[[int, int, str], None]
-"""What long work calls with steps done, steps in all, and a text."""
+"""Called by long tasks with steps done, steps in total, and a text."""
 PAUSE = 2.0
-"""Seconds between two lines where they are not rewritten."""
-WORTH_TELLING = 0.5
-"""Seconds of compilation that people notice."""
+"""Seconds between two lines that are not rewritten."""
+MIN_COMPILE_SECONDS = 0.5
+"""Shorter compilations are not reported."""
 
 
 def silent(done: int, total: int, text: str) -> None:
-    """Progress that nobody wants to see."""
+    """Report nothing."""
 
 
-class Reading(Protocol):
-    """What the line shows of a run; ``roadict.runs.snapshot.Snapshot`` has it."""
+class RunProgress(Protocol):
+    """The attributes of a run that the line shows; ``roadict.runs.snapshot.Snapshot`` has them."""
 
     iteration: int
     max_iter: int
@@ -29,15 +29,15 @@ class Reading(Protocol):
 
     @property
     def objective(self) -> float:
-        """What is minimised."""
+        """Value that is minimised."""
 
     @property
     def residuals(self) -> dict[str, float]:
-        """What falls to zero as the run converges, by name."""
+        """Residuals by name; they fall to zero as the run converges."""
 
 
-def measures_text(reading: Reading) -> str:
-    """Objective and residuals for a progress line; the start, too, where there may be several."""
+def measures_text(reading: RunProgress) -> str:
+    """Return objective and residuals for a progress line, and the start if there are several."""
     start = f"start {reading.start}  " if reading.n_starts > 1 else ""
     residuals = "  ".join(f"{name.replace('_', ' ')} {value:.1e}" for name, value in reading.residuals.items())
     return f"{start}objective {reading.objective:.6g}  {residuals}"
@@ -46,14 +46,14 @@ def measures_text(reading: Reading) -> str:
 class ProgressLine:
     """Callback that writes iteration, objective, residuals and time left.
 
-    One line that is rewritten on a terminal; elsewhere a new line, without control characters, every few seconds.
+    Rewrites one line on a terminal; elsewhere prints a line without control characters every few seconds.
 
     Parameters
     ----------
     every_iteration : bool
-        Write a line for each iteration instead.
+        Print a line for each iteration instead.
     stream : text stream
-        Standard error by default.
+        Default: standard error.
     """
 
     def __init__(self, every_iteration: bool = False, stream: TextIO | None = None) -> None:
@@ -61,27 +61,27 @@ class ProgressLine:
         self._rewrite = self._stream.isatty() and not every_iteration
         self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
         self._last = time.perf_counter() if self._pause else 0.0
-        self._left = TimeLeft()
+        self._time_left = TimeLeft()
 
-    def __call__(self, reading: Reading) -> None:
-        """Write the line, if it is time to."""
-        left = self._left(reading.iteration, reading.max_iter)
+    def __call__(self, reading: RunProgress) -> None:
+        """Write the line, if it is due."""
+        time_left = self._time_left(reading.iteration, reading.max_iter)
         now = time.perf_counter()
         if now - self._last >= self._pause:
             self._last = now
-            text = f"iteration {reading.iteration}/{reading.max_iter}  {measures_text(reading)}  {left}"
+            text = f"iteration {reading.iteration}/{reading.max_iter}  {measures_text(reading)}  {time_left}"
             self._stream.write(f"\r{text}\x1b[K" if self._rewrite else f"{text}\n")
             self._stream.flush()
 
     def close(self, summary: str) -> None:
         """Write the last line."""
-        summary += self._left.compiled()
+        summary += self._time_left.compiled()
         self._stream.write(f"\r{summary}\x1b[K\n" if self._rewrite else f"{summary}\n")
         self._stream.flush()
 
 
 def duration(seconds: float) -> str:
-    """Write a time for people.
+    """Format a time.
 
     Examples
     --------
@@ -96,26 +96,26 @@ def duration(seconds: float) -> str:
 
 class _Stopwatch(Protocol):
     seconds: float
-    watchers: list[Callable[[float], None]]
+    listeners: list[Callable[[float], None]]
 
 
 @cache
 def _compile_clock() -> _Stopwatch:
-    """Seconds that Numba compiles in this process from now on; kernels from its cache on disk take none."""
+    """Seconds that Numba spends compiling in this process from now on; kernels from its disk cache take none."""
     from numba.core import event
 
     class Clock(event.Listener):
         seconds, depth, started = 0.0, 0, 0.0
 
         def __init__(self) -> None:
-            self.watchers: list[Callable[[float], None]] = []
+            self.listeners: list[Callable[[float], None]] = []
 
         def on_start(self, event: Any) -> None:
             if self.depth == 0:
                 self.started = time.perf_counter()
-            self.depth += 1  # a kernel that calls others compiles them on the way
-            for tell in self.watchers:
-                tell(self.seconds + time.perf_counter() - self.started)
+            self.depth += 1  # compiling a kernel compiles those that it calls
+            for report in self.listeners:
+                report(self.seconds + time.perf_counter() - self.started)
 
         def on_end(self, event: Any) -> None:
             self.depth -= 1
@@ -128,7 +128,7 @@ def _compile_clock() -> _Stopwatch:
 
 
 class TimeLeft:
-    """Rate and time left. The clock starts after a run's first step, and stands while kernels are compiled."""
+    """Rate and time left. The clock starts after a run's first step, and stops while kernels are compiled."""
 
     def __init__(self) -> None:
         self._compiling = _compile_clock()
@@ -137,7 +137,7 @@ class TimeLeft:
         self._last: int | None = None
 
     def __call__(self, done: int, total: int) -> str:
-        """Say it in a few words, after ``done`` of at most ``total`` steps; 0 tells that they are about to begin."""
+        """Return a short text after ``done`` of at most ``total`` steps; 0 marks that they are about to begin."""
         now = time.perf_counter() - self._compiling.seconds
         if self._last is None or done <= self._last:
             self._first = (done, now)
@@ -148,44 +148,44 @@ class TimeLeft:
         return f"{steps / seconds:.3g}/s  at most {duration((total - done) * seconds / steps)} left{self.compiled()}"
 
     def compiled(self) -> str:
-        """Say how long compiling took, if it did: it explains a slow first step, and is kept for the next time."""
+        """Report how long compiling took, if it did: this explains a slow first step, and kernels are cached."""
         seconds = self._compiling.seconds - self._compiled_before
-        return f"  (compiled once, in {duration(seconds)})" if seconds >= WORTH_TELLING else ""
+        return f"  (compiled in {duration(seconds)}, first run only)" if seconds >= MIN_COMPILE_SECONDS else ""
 
 
 @contextmanager
-def watching_compilation(tell: Callable[[float], None]) -> Iterator[None]:
-    """Have ``tell`` called when a kernel or a part of one is about to be compiled, with the seconds of all so far."""
+def reporting_compilation(report: Callable[[float], None]) -> Iterator[None]:
+    """Call ``report`` before each compilation of a kernel or a part of one, with the total seconds so far."""
     clock = _compile_clock()
     before = clock.seconds
 
-    def watcher(seconds: float) -> None:
-        tell(seconds - before)
+    def listener(seconds: float) -> None:
+        report(seconds - before)
 
-    clock.watchers.append(watcher)
+    clock.listeners.append(listener)
     try:
         yield
     finally:
-        clock.watchers.remove(watcher)
+        clock.listeners.remove(listener)
 
 
 class PlainProgress:
-    """Steps done, the rate and the time left as plain lines on standard error, one every few seconds."""
+    """Steps done, rate and time left as plain lines on standard error, one every few seconds."""
 
-    def __init__(self, verb: str, left: Callable[[int, int], str] | None = None) -> None:
+    def __init__(self, verb: str, time_left: Callable[[int, int], str] | None = None) -> None:
         self._verb = verb
         self._last = time.perf_counter()
-        self._left = left or TimeLeft()
+        self._time_left = time_left or TimeLeft()
 
     def __call__(self, done: int, total: int, text: str) -> None:
-        """Write a line, if it is time to."""
-        self._say(f"{done}/{total}  {self._left(done, total)}  {text}")
+        """Print a line, if one is due."""
+        self._print(f"{done}/{total}  {self._time_left(done, total)}  {text}")
 
     def compiling(self, seconds: float) -> None:
-        """Write a line on why nothing else moves, if it is time to."""
-        self._say(f"waits for compilation, once: {duration(seconds)} so far")
+        """Print a line that explains the delay, if one is due."""
+        self._print(f"waits for compilation (first run only): {duration(seconds)} so far")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         now = time.perf_counter()
         if now - self._last >= PAUSE:
             self._last = now
@@ -194,9 +194,9 @@ class PlainProgress:
 
 @contextmanager
 def bar_on_terminal(
-    verb: str, left: Callable[[int, int], str] | None = None
+    verb: str, time_left: Callable[[int, int], str] | None = None
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar with the rate and the time left on standard error, a terminal; ``left`` says them in its own way."""
+    """Show a bar on standard error, a terminal, with rate and time left, or the text that ``time_left`` returns."""
     from rich import progress as rich
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
@@ -204,13 +204,13 @@ def bar_on_terminal(
     columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
-        say = left or TimeLeft()
+        estimate = time_left or TimeLeft()
 
         def advance(done: int, total: int, text: str) -> None:
-            bar.update(task, completed=done, total=total, text=f"{say(done, total)}  {text}")
+            bar.update(task, completed=done, total=total, text=f"{estimate(done, total)}  {text}")
 
         def compiling(seconds: float) -> None:
-            bar.update(task, text=f"compiling, once: {duration(seconds)} so far")
+            bar.update(task, text=f"compiling (first run only): {duration(seconds)} so far")
 
-        with watching_compilation(compiling):
+        with reporting_compilation(compiling):
             yield advance

@@ -1,6 +1,6 @@
-"""Several processes or machines: one fit of all ranks of a process group of torch.distributed.
+"""Distributed fits: one fit on all ranks of a torch.distributed process group.
 
-``current()`` is the group that a fit belongs to, ``alone()`` makes fits of this process only, ``gathered(comm, rows)``
+``current()`` returns the group that a fit runs on, ``alone()`` restricts fits to this process, ``gathered(comm, rows)``
 returns the rows of all ranks.
 """
 

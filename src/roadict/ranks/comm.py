@@ -1,7 +1,7 @@
-"""Several processes as one: what a rank is, and sums over all ranks in a fixed order.
+"""Communicators: ranks, and sums over all ranks in a fixed order.
 
-A run that is split over samples needs no more than sums: of Gram matrices, of norms, of votes. ``Serial`` is a run in
-one process; ``TorchComm`` speaks through torch.distributed, which is imported only where it is used.
+A run that is split over samples needs sums only: of Gram matrices, norms and votes. ``Serial`` is a run in one process;
+``TorchComm`` uses torch.distributed, which is imported on first use.
 """
 
 import os
@@ -16,17 +16,17 @@ import joblib
 import numpy as np
 
 Summand = TypeVar("Summand")
-"""A NumPy array or a tensor of torch."""
+"""A NumPy array or a torch tensor."""
 
-FEW_NUMBERS = 4096
-"""Size up to which every rank gets all summands: one exchange in place of two."""
-PAIR = 2
-"""Ranks up to which that costs no more traffic either."""
+MAX_ALL_GATHER_SIZE = 4096
+"""Size up to which every rank receives all summands: one exchange instead of two."""
+MAX_ALL_GATHER_RANKS = 2
+"""Number of ranks up to which this causes no extra traffic either."""
 MISSING_TORCH = "several processes need torch: pip install 'roadict[distributed]'"
 
 
 class Comm(Protocol):
-    """How the ranks of a run speak to each other. All of them must call ``sum`` the same times in the same order."""
+    """How the ranks of a run communicate. All must call ``sum`` equally often and in the same order."""
 
     @property
     def rank(self) -> int:
@@ -37,10 +37,10 @@ class Comm(Protocol):
         """Number of processes."""
 
     def sum(self, array: Summand) -> Summand:
-        """Return the sum of all ranks' arrays, to the bit the same on every rank and in every run of this size.
+        """Return the sum of all ranks' arrays, bitwise identical on every rank and in every run of this size.
 
-        An array of NumPy gives one of NumPy, a tensor a tensor on its device. Shapes and dtypes must agree. The
-        argument is not changed, but may itself be what is returned.
+        A NumPy array gives a NumPy array, a tensor a tensor on its device. Shapes and dtypes must agree. The argument
+        is not changed, but may itself be returned.
         """
 
 
@@ -59,16 +59,16 @@ SERIAL = Serial()
 
 
 class RankLostError(ConnectionError):
-    """Another rank no longer answers."""
+    """Another rank no longer responds."""
 
 
 class TorchComm:
-    """The ranks of the process group that torch.distributed was initialised with (gloo, NCCL or both).
+    """The ranks of the initialised torch.distributed process group (gloo, NCCL or both).
 
     Parameters
     ----------
     store : torch.distributed.Store or None
-        Where the ranks have met.
+        The group's rendezvous store.
     """
 
     def __init__(self, store: Any = None) -> None:
@@ -80,7 +80,7 @@ class TorchComm:
         self._devices = _devices(str(distributed.get_backend_config()))
 
     def sum(self, array: Summand) -> Summand:
-        """Sum in the order of the ranks; see ``Comm``."""
+        """Sum in rank order; see ``Comm``."""
         import torch
 
         given: Any = array
@@ -92,35 +92,35 @@ class TorchComm:
         result: Any = total.numpy() if isinstance(given, np.ndarray) else total
         return result  # type: ignore[no-any-return]
 
-    def is_first_to_say(self, text: str) -> bool:
-        """Whether no other rank has said this before. Unlike ``sum``, any rank may ask at any time."""
+    def is_first_to_report(self, text: str) -> bool:
+        """Whether no other rank has reported this yet. Unlike ``sum``, any rank may call it at any time."""
         try:
-            return self._store is None or int(self._store.add(f"said: {text}", 1)) == 1
-        except RuntimeError:  # the store is gone: better twice than never
+            return self._store is None or int(self._store.add(f"reported: {text}", 1)) == 1
+        except RuntimeError:  # the store is gone: better to report twice than never
             return True
 
     def _sum(self, flat: Any) -> Any:
-        """Every rank adds up one share of the numbers and hands it to the others: the traffic of an all-reduce.
+        """Every rank sums one share of the numbers and sends it to the others: the traffic of an all-reduce.
 
-        What moves are copies, and sums are made here, rank by rank: no library's choice of algorithm can reorder them.
+        Only copies are exchanged, and sums are computed here in rank order: no library's algorithm can reorder them.
         """
         from torch import distributed
 
-        if self.size <= PAIR or flat.numel() <= FEW_NUMBERS:
+        if self.size <= MAX_ALL_GATHER_RANKS or flat.numel() <= MAX_ALL_GATHER_SIZE:
             parts = flat.new_empty((self.size, flat.numel()))
             self._exchange(lambda: distributed.all_gather(list(parts), flat))
-            return _in_order(parts)
+            return _sum_in_order(parts)
         share = -(-flat.numel() // self.size)
         padded = flat.new_zeros(self.size * share)
         padded[: flat.numel()] = flat
         parts = flat.new_empty((self.size, share))
         self._exchange(lambda: distributed.all_to_all_single(parts.view(-1), padded))
-        whole, own = flat.new_empty((self.size, share)), _in_order(parts)
-        self._exchange(lambda: distributed.all_gather(list(whole), own))
-        return whole.view(-1)[: flat.numel()]
+        sums, own = flat.new_empty((self.size, share)), _sum_in_order(parts)
+        self._exchange(lambda: distributed.all_gather(list(sums), own))
+        return sums.view(-1)[: flat.numel()]
 
     def _exchange(self, collective: Callable[[], Any]) -> None:
-        """Carry out a collective. What else may fail, for want of memory say, is no fault of the other ranks."""
+        """Run a collective. Local failures, such as a lack of memory, are not blamed on other ranks."""
         import torch
 
         try:
@@ -130,12 +130,12 @@ class TorchComm:
         except RuntimeError as failure:
             reason = " ".join(str(failure).split())
             raise RankLostError(
-                f"rank {self.rank} of {self.size} has lost the others ({reason}); start the run again, with the "
-                "checkpoint if there is one"
+                f"rank {self.rank} of {self.size} has lost the others ({reason}); start the run again, resuming "
+                "from its checkpoint if there is one"
             ) from failure
 
 
-def _in_order(parts: Any) -> Any:
+def _sum_in_order(parts: Any) -> Any:
     total = parts[0].clone()
     for part in parts[1:]:
         total += part
@@ -143,7 +143,7 @@ def _in_order(parts: Any) -> Any:
 
 
 def _devices(config: str) -> list[str]:
-    """Kinds of devices that a backend such as "cpu:gloo,cuda:nccl" serves itself.
+    """Device types that a backend such as "cpu:gloo,cuda:nccl" supports directly.
 
     Examples
     --------
@@ -159,7 +159,7 @@ _ALONE: ContextVar[bool] = ContextVar("alone", default=False)
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Within this block, of this thread or coroutine, fits are of one process, also where there is a process group.
+    """Run fits in this process only, even inside a process group; affects this thread or coroutine.
 
     Examples
     --------
@@ -175,27 +175,27 @@ def alone() -> Iterator[None]:
 
 
 def current() -> Comm:
-    """Return the process group of torch.distributed, if there is one, and else a group of one."""
+    """Return the torch.distributed process group if there is one, else a group of one."""
     module: Any = sys.modules.get("torch.distributed")  # not imported, not initialised
     if _ALONE.get() or module is None or not module.is_available() or not module.is_initialized():
         return SERIAL
     return TorchComm()
 
 
-def is_first_to_say(comm: Comm, text: str) -> bool:
-    """Whether no other rank has said this before; any rank may ask at any time."""
-    return not isinstance(comm, TorchComm) or comm.is_first_to_say(text)
+def is_first_to_report(comm: Comm, text: str) -> bool:
+    """Whether no other rank has reported this yet; any rank may call it at any time."""
+    return not isinstance(comm, TorchComm) or comm.is_first_to_report(text)
 
 
 def started_by_torchrun() -> bool:
-    """Whether the environment names a rank and where the others are to be found."""
+    """Whether the environment defines a rank and the address of the others."""
     return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 
 def is_restart(comm: Comm) -> bool:
-    """Whether torchrun has started this group again, after one of its processes had died.
+    """Whether torchrun has restarted this group, after one of its processes died.
 
-    Of several torchruns one may be new, and count from 0: what any rank has seen is true for all.
+    Of several torchruns one may be new and count from 0: a restart seen by any rank counts for all.
     """
     return int(comm.sum(np.array([_restarts()], np.int64))[0]) > 0
 
@@ -205,16 +205,16 @@ def _restarts() -> int:
 
 
 def placement(engine: str, n_gpus: int, local_rank: int, local_size: int) -> tuple[int | None, str]:
-    """Choose the GPU of a rank, None for none, and what the ranks speak through.
+    """Choose the GPU of a rank, None for none, and the communication backend.
 
     Parameters
     ----------
     engine : str
-        Of ``roadict.engines.registry.ENGINES``.
+        One of ``roadict.engines.registry.ENGINES``.
     n_gpus : int
-        Of this machine.
+        On this machine.
     local_rank, local_size : int
-        Number of this rank among those on this machine, and how many those are.
+        Index of this rank among those on this machine, and their number.
 
     Examples
     --------
@@ -223,20 +223,20 @@ def placement(engine: str, n_gpus: int, local_rank: int, local_size: int) -> tup
     """
     if engine not in ("auto", "cuda") or n_gpus == 0:
         return None, "gloo"
-    # NCCL takes one rank per GPU; ranks that share one sum on the CPU.
+    # NCCL allows one rank per GPU; ranks that share a GPU sum on the CPU.
     return local_rank % n_gpus, "cpu:gloo,cuda:nccl" if local_size <= n_gpus else "gloo"
 
 
 @contextmanager
 def process_group(timeout: float, engine: str) -> Iterator[Comm]:
-    """Join the other processes that torchrun has started; a group of one where it has not.
+    """Join the other processes that torchrun started; without torchrun, a group of one.
 
     Parameters
     ----------
     timeout : float
-        Seconds without an answer after which another rank is given up.
+        Seconds without a response after which another rank is considered lost.
     engine : str
-        Where the run may need a GPU, this rank gets its own; see ``placement``.
+        If the run may need a GPU, this rank is assigned one; see ``placement``.
     """
     if not started_by_torchrun():
         yield SERIAL
@@ -255,8 +255,8 @@ def process_group(timeout: float, engine: str) -> Iterator[Comm]:
         store, rank, size = next(distributed.rendezvous("env://", timeout=wait))
         store.set_timeout(wait)
         if os.environ.get("GROUP_WORLD_SIZE") == "1":
-            # One torchrun keeps one store for all its restarts, with the addresses of the dead in it. (Several agree
-            # on a new store each time, but need not agree on the number of restarts.)
+            # One torchrun uses one store for all its restarts, which still holds the addresses of dead processes.
+            # (Several torchruns agree on a new store each time, but may not agree on the number of restarts.)
             store = distributed.PrefixStore(f"restart-{_restarts()}", store)
         distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
     except RuntimeError as failure:
@@ -268,7 +268,7 @@ def process_group(timeout: float, engine: str) -> Iterator[Comm]:
 
 
 def local_threads(n_jobs: int | None, comm: Comm) -> int | None:
-    """Threads for one rank: its share of this machine's cores where the user left it open."""
+    """Number of threads for one rank: by default its share of this machine's cores."""
     if n_jobs is not None or comm.size == 1:
         return n_jobs
     return max(1, int(joblib.cpu_count()) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

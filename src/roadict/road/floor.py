@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.ranks.collectives import condensed, counts, first_of, norm
+from roadict.ranks.collectives import broadcast, counts, joint_triangular_factor, norm
 from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
@@ -33,12 +33,12 @@ def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components
     filled = data.astype(np.float64)
     if observed is not None:
         for _ in range(IMPUTATIONS):
-            axes = np.linalg.svd(condensed(comm, filled), full_matrices=False)[2][:n_components]
+            axes = np.linalg.svd(joint_triangular_factor(comm, filled), full_matrices=False)[2][:n_components]
             fit = filled @ axes.T @ axes
             filled = np.where(observed, filled, fit)
         return norm(comm, (filled - fit)[observed]) / norm(comm, data)
     # Rank 0's: machines that are not alike round differently, and whether noise is left decides what ranks do together.
-    sizes = first_of(comm, np.linalg.svd(condensed(comm, filled), compute_uv=False))
+    sizes = broadcast(comm, np.linalg.svd(joint_triangular_factor(comm, filled), compute_uv=False))
     noise = sizes[0] * max(shape) * float(np.finfo(data.dtype).eps)
     rest = sizes[n_components:][sizes[n_components:] > noise]
     return math.sqrt(float(np.sum(rest**2)) / float(np.sum(sizes**2)))

@@ -16,7 +16,7 @@ from roadict.engines.protocol import Engine
 from roadict.engines.registry import make_engine
 from roadict.exact_finish.search import ExactFit, find_exact_fit
 from roadict.metrics import dictionary_error
-from roadict.ranks.collectives import first_of, total
+from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import error_slack, finish, to_user
 from roadict.road.penalty import Annealing
@@ -151,7 +151,7 @@ def agreed_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
     Machines that are not alike may differ in the last bit of an atom, and in its sign.
     """
     own = run.dictionary()
-    atoms = first_of(comm, own)
+    atoms = broadcast(comm, own)
     codes = run.codes()
     signs = np.where(np.sum(own * atoms, axis=1) < 0, -1, 1).astype(codes.dtype)
     return atoms, codes * signs

@@ -100,7 +100,7 @@ def make_plan(
         All ranks make the same plan, each for its samples.
     """
     top = largest(comm, data)
-    checks.moderate(top, data.dtype)
+    checks.data_range(top, data.dtype)
     data, unit = of_order_one(data, top)
     size, n_samples = sample_norm(data, observed, comm), sum(counts(comm, len(data)))
     bound, weight, doubt = None, 0.0, None

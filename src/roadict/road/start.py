@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.linalg import unit_rows
-from roadict.ranks.collectives import first_of, gathered, offset, picked
+from roadict.ranks.collectives import broadcast, gathered, offset, picked
 from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
@@ -53,7 +53,7 @@ def starting_point(
             fitted = ridge_regression(codes, data, comm)
             used = np.linalg.norm(fitted, axis=1) > 0
             dictionary[used] = fitted[used]
-    dictionary, lengths = unit_rows(first_of(comm, dictionary))  # machines that are not alike round differently
+    dictionary, lengths = unit_rows(broadcast(comm, dictionary))  # machines that are not alike round differently
     codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
     return dictionary.astype(data.dtype), codes.astype(data.dtype)
 

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from roadict.ranks.collectives import largest_of_each
+from roadict.ranks.collectives import allreduce_max
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.history import History
 from roadict.runs.measures import Reported, is_finite
@@ -168,7 +168,7 @@ def follow(
     comm : Comm
     """
     columns: Columns = {} if before is None else {name: column.tolist() for name, column in before.items()}
-    (watched,) = largest_of_each(comm, int(view.watched or journal is not None))
+    (watched,) = allreduce_max(comm, int(view.watched or journal is not None))
     interval = check_interval(run, rule)
     for snapshot in iterate(run, rule, columns, replace(view, watched=bool(watched))):
         if snapshot is None:
@@ -180,7 +180,7 @@ def follow(
         due_for_test = snapshot.iteration % interval == 0 or snapshot.iteration == rule.max_iter
         converged = due_for_test and has_converged(snapshot, rule)
         votes = (snapshot.stopped, converged, *((0, 0) if journal is None else journal.wants()))
-        ended, settled, due, stop = largest_of_each(comm, *map(int, votes))
+        ended, settled, due, stop = allreduce_max(comm, *map(int, votes))
         if ended or settled:
             return Outcome(History(columns), "callback" if ended else "converged")
         if journal is not None and (due or stop):

@@ -1,4 +1,4 @@
-"""Runs that are stopped and go on: shared by the tests of checkpoints."""
+"""Runs that are stopped and resumed: shared by the tests of checkpoints."""
 
 import itertools
 
@@ -18,7 +18,7 @@ def road(**parameters):
 
 
 def stopping(folder, moment, every=1e9):
-    """Ask for a stop after so many iterations."""
+    """Request a stop after so many iterations."""
     calls = itertools.count(1)
     return Checkpoint(folder, every=every, stop=lambda: 15 if next(calls) == moment else 0)
 
