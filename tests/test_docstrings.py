@@ -102,7 +102,7 @@ def test_help_of_road_answers_what_people_ask():
         "NaN marks an entry that was not observed",
         "The same integer gives the same result",
         "None: all cores",
-        "Atoms of unit norm; the largest entry of each is positive",
+        "Atoms of unit norm; the entry of largest magnitude of each is positive",
         "float32 stays",
         "eq. ROAD-formulation",
     ):

@@ -30,9 +30,9 @@ RIDGE = 0.01
 
 
 class AlternatingDictionaryLearning(Learner):
-    """Dictionary learning in two stages: sparse coding with fixed atoms, update of the atoms, and again.
+    """Two-stage dictionary learning: alternate sparse coding and dictionary updates.
 
-    Any ``update`` goes with any ``coder``. These are the methods that ROAD is compared with.
+    Any ``update`` can be combined with any ``coder``. These are the methods that ROAD is compared with.
 
     Parameters
     ----------
@@ -45,56 +45,57 @@ class AlternatingDictionaryLearning(Learner):
         total least squares (Yu, Dai, Cvetković, Zhu 2020). "sequential": each atom with its codes and an ℓ1 penalty
         (Seghouane, Hanif 2015); "consistent-sequential": with an adaptive penalty (Seghouane, Iqbal 2018).
     coder : str, default=None
-        "omp", "lasso" or another of ``SparseCoder``. None: the two sequential updates find their codes themselves,
-        the others take "omp".
+        "omp", "lasso" or another algorithm of ``SparseCoder``. None: no coder for the sequential updates, which
+        compute their own codes, and "omp" for the others.
     n_nonzero_coefs : int, default=None
-        Coefficients per sample, for greedy coders. None: a tenth of the features, at least one.
+        Nonzero codes per sample, for greedy coders. None: a tenth of the features, at least one.
     alpha : float, default=None
-        Weight of Σ|codes| against half the squared error for "lasso" and "sequential", threshold of
-        "consistent-sequential" and of "threshold". None: 0.1 times the root-mean-square norm of the samples. For
-        "half" its weight, with its own default.
+        For "lasso" and "sequential": weight of Σ|codes| relative to half the squared error. For "threshold" and
+        "consistent-sequential": the threshold. None: 0.1 times the root-mean-square norm of the samples. For "half":
+        its weight; None: the default of ``SparseCoder``.
     ridge : float, default=None
-        For "simco": weight of the squared codes. 0 is the primitive form. None: 0.01.
+        For "simco": weight of the squared codes; 0 is primitive SimCO. None: 0.01.
     max_iter : int, default=100
-        Largest number of iterations, each a coding stage and an update. The last fifth refines the best dictionary
-        found so far; in the iterations before, a greedy coder may raise the error, which leads out of wrong minima.
+        Maximum number of iterations, each a coding stage and an update. The last fifth refines the best dictionary so
+        far. Before that a greedy coder may raise the error, which helps to escape poor local minima.
     tol : float, default=1e-4
-        Bound on the relative changes of codes and atoms in one iteration. 0: run all iterations.
+        Bound on the relative changes of codes and atoms per iteration. 0: run all iterations.
     dict_init : array of shape (n_components, n_features), default=None
-        Atoms to start from. None: samples that are unlike each other.
+        Initial atoms. None: mutually dissimilar samples.
     callback : callable, default=None
-        Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
-        error, rho, seconds, dictionary, codes); ends the run by returning True.
+        Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, code_change,
+        atom_change, error, seconds, dictionary, codes). Returning True ends the run.
     checkpoint : path or Checkpoint, default=None
-        Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
-        parameters goes on from there, to the same result. ``roadict.Checkpoint`` sets more. The folder stays.
+        Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
+        Fitting the same data with the same parameters resumes from there, with the same result.
+        ``roadict.Checkpoint`` has more options.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
-        Source of the start. The same integer gives the same result, whatever n_jobs.
+        Seed of the start. The same integer gives the same result for any n_jobs.
     n_jobs : int, default=None
         Threads of the coders. None: all cores.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Atoms of unit norm; the largest entry of each is positive.
+        Atoms of unit norm; the entry of largest magnitude of each is positive.
     codes_ : array of shape (n_samples, n_components)
-        The codes of the fit. ``transform`` codes anew and may differ.
+        Codes of the fit. ``transform`` codes anew and may differ.
     n_iter_ : int
     history_ : History
-        Per-iteration objective, primal (relative change of the codes), dual (relative change of the atoms), error,
-        rho (NaN: there is none), seconds; ``to_frame()`` and ``plot()``.
+        Per-iteration objective, code_change and atom_change (relative changes), error, seconds; ``to_frame()`` and
+        ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     objective_ : float
-        ``‖X - codes_ @ components_‖_F``; with coder="lasso" or "sequential" ``Σ|codes_|`` plus its square over
-        ``2 alpha_``; with "consistent-sequential" a concave penalty in place of ``Σ|codes_|``.
+        ``‖X - codes_ @ components_‖_F``. With coder="lasso" or "sequential": ``Σ|codes_|`` plus its square over
+        ``2 alpha_``; with "consistent-sequential" a concave penalty replaces ``Σ|codes_|``.
     error_ : float
         Relative data error of ``codes_``.
     alpha_ : float or None
-        Weight or threshold that was used; None where update and coder use none, or one of its own for every sample.
+        Weight or threshold used; None if update and coder use none, or a different one for each sample.
     atom_usage_ : array of shape (n_components,)
-        Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
+        Fraction of the samples that use each atom. Unused atoms (0) have unit norm too.
     n_features_in_ : int
 
     Examples
