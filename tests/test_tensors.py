@@ -1,4 +1,4 @@
-"""Tensors of torch where arrays are taken."""
+"""Torch tensors in place of arrays."""
 
 import numpy as np
 import pytest
@@ -21,19 +21,19 @@ SETTINGS = {"rho": 10.0, "max_iter": 2, "tol": 0, "n_init": 1, "random_state": 0
     ],
     ids=["sparse", "complex", "meta"],
 )
-def test_a_tensor_without_plain_numbers_is_refused_in_one_line(tensor):
-    with pytest.raises(ValueError, match="cannot be used; give a dense one of real numbers") as refused:
+def test_unsupported_tensors_are_rejected_with_a_one_line_message(tensor):
+    with pytest.raises(ValueError, match="cannot be used; give a dense one of real numbers") as raised:
         ROAD(4, **SETTINGS).fit(tensor)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(raised.value)
 
 
-def test_numbers_of_sixteen_bits_are_taken():
+def test_sixteen_bit_floats_are_accepted():
     rounded = torch.from_numpy(DATA).to(torch.bfloat16)
     expected = ROAD(4, **SETTINGS).fit(rounded.float().numpy())
     assert np.array_equal(ROAD(4, **SETTINGS).fit(rounded).components_.numpy(), expected.components_)
 
 
-def test_tensors_that_are_negated_or_have_gradients_are_taken_everywhere():
+def test_negated_tensors_and_tensors_with_gradients_are_accepted_everywhere():
     given = torch.from_numpy(DATA).requires_grad_()
     model = ROAD(4, **SETTINGS).fit(given)
     atoms = model.components_.clone().requires_grad_()

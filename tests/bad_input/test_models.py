@@ -248,5 +248,5 @@ def test_models_edited_by_hand_are_refused(tmp_path, name, value):
     with np.load(tmp_path / "model.npz") as file:
         arrays = dict(file)
     np.savez(tmp_path / "edited.npz", **(arrays | {name: value}))
-    with pytest.raises(ValueError, match="not a whole ROAD model"):
+    with pytest.raises(ValueError, match="not a complete ROAD model"):
         load(tmp_path / "edited.npz")

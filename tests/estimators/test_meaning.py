@@ -1,4 +1,4 @@
-"""ROAD as an estimator: what its words mean, files, and its place in scikit-learn."""
+"""ROAD as an estimator: the meaning of its attributes, files, and use within scikit-learn."""
 
 import pickle
 
@@ -46,7 +46,7 @@ def test_codes_are_sparse_and_as_small_as_the_planted_ones(model, truth):
     assert model.objective_ == pytest.approx(np.abs(truth.codes).sum(), rel=1e-3)
 
 
-def test_score_is_minus_the_relative_error_of_transform_and_back(model, truth):
+def test_score_is_minus_the_relative_reconstruction_error(model, truth):
     X = truth.data[:50]
     back = model.inverse_transform(model.transform(X))
     assert model.score(X) == pytest.approx(-np.linalg.norm(X - back) / np.linalg.norm(X))
@@ -95,7 +95,7 @@ def test_error_stays_within_the_bound():
     assert model.objective_ < exact.objective_
 
 
-def test_auto_epsilon_is_zero_at_full_rank_and_just_above_the_floor_below():
+def test_auto_epsilon_is_zero_at_full_rank_and_slightly_above_the_floor_otherwise():
     X = np.random.default_rng(0).standard_normal((50, 6))
     sizes = np.linalg.svd(X, compute_uv=False)
     floor = np.sqrt((sizes[3:] ** 2).sum() / (sizes**2).sum())
@@ -136,7 +136,7 @@ def test_inexact_form_with_three_penalties(small):
     assert quick(formulation="inexact").fit(small).stop_reason_ == "max_iter"
 
 
-def test_missing_entries_are_learned_around(truth):
+def test_planted_atoms_are_found_despite_missing_entries(truth):
     X = truth.data.copy()
     X[np.random.default_rng(5).random(X.shape) < 0.2] = np.nan
     model = ROAD(32, missing_values=np.nan, random_state=0, max_iter=1000, tol=0).fit(X)
@@ -150,7 +150,7 @@ def test_missing_entries_are_learned_around(truth):
     assert model.score(X[:50]) > -0.2
 
 
-def test_missing_values_without_any_missing_change_nothing(small):
+def test_missing_values_without_missing_entries_have_no_effect(small):
     plain, marked = quick().fit(small), quick(missing_values=np.nan).fit(small)
     assert np.array_equal(plain.components_, marked.components_)
 
@@ -158,7 +158,7 @@ def test_missing_values_without_any_missing_change_nothing(small):
 # ------------------------------------------------------------------ files, scikit-learn
 
 
-def test_save_and_load_give_the_model_back(model, truth, tmp_path):
+def test_save_and_load_restore_the_model(model, truth, tmp_path):
     model.save(tmp_path / "model.npz")
     again = roadict.load(tmp_path / "model.npz")
     assert again.get_params() == model.get_params()
@@ -186,7 +186,7 @@ def test_saved_inexact_model_with_missing_feature_names(small, tmp_path):
     assert list(model.get_feature_names_out())[:2] == ["road0", "road1"]
 
 
-def test_model_file_holds_no_pickles(model, tmp_path):
+def test_model_file_contains_no_pickles(model, tmp_path):
     model.save(tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
         assert all(file[name].dtype.kind != "O" for name in file.files)

@@ -1,4 +1,4 @@
-"""Watching changes nothing: the same bits with and without callback, progress and checkpoint, on every engine."""
+"""Observers do not affect a fit: bit-identical with and without callback, progress and checkpoint, on every engine."""
 
 import hashlib
 
@@ -18,38 +18,38 @@ def digest(model):
     return model.n_iter_, model.stop_reason_, hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
 
-def watch(how, make, tmp_path):
-    """Fit a model while somebody watches it in one way or another."""
-    if how == "iterated":
+def watch(observer, make, tmp_path):
+    """Fit a model with one kind of observer."""
+    if observer == "iterated":
         model = make()
         assert len([snapshot for snapshot in model.iter_fit(DATA) if snapshot.objective > 0]) >= model.n_iter_
         return model
     watching = {
         "unwatched": {},
         "callback": {"callback": lambda snapshot: None},
-        "looking callback": {"callback": lambda snapshot: snapshot.codes.sum() > np.inf},
+        "reading callback": {"callback": lambda snapshot: snapshot.codes.sum() > np.inf},
         "verbose 1": {"verbose": 1},
         "verbose 2": {"verbose": 2},
         "checkpoint": {"checkpoint": Checkpoint(tmp_path / "checkpoints", every=0)},
-    }[how]
+    }[observer]
     return make(**watching).fit(DATA)
 
 
-WAYS = ("callback", "looking callback", "verbose 1", "verbose 2", "checkpoint", "iterated")
+OBSERVERS = ("callback", "reading callback", "verbose 1", "verbose 2", "checkpoint", "iterated")
 
 
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("observer", OBSERVERS)
 @pytest.mark.parametrize("engine", ["reference", "numba"])
-def test_road(engine, how, tmp_path, capsys):
+def test_road(engine, observer, tmp_path, capsys):
     def make(**watching):
         return ROAD(6, engine=engine, max_iter=300, tol=1e-3, random_state=0, **watching)
 
-    assert digest(watch(how, make, tmp_path)) == digest(make().fit(DATA))
+    assert digest(watch(observer, make, tmp_path)) == digest(make().fit(DATA))
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_road_on_a_gpu(how, tmp_path, capsys):
-    """With a constant ρ a GPU carries out several iterations at once; the run must not depend on who looks."""
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_road_on_a_gpu(observer, tmp_path, capsys):
+    """With a constant ρ a GPU carries out several iterations at a time; the result must not depend on observers."""
     pytest.importorskip("triton")
 
     def make(**watching):
@@ -57,22 +57,22 @@ def test_road_on_a_gpu(how, tmp_path, capsys):
 
     expected = make().fit(DATA)
     assert expected.stop_reason_ == "converged"
-    watched = watch(how, make, tmp_path)
+    watched = watch(observer, make, tmp_path)
     assert digest(watched) == digest(expected)
     assert watched.n_iter_ % 10 == 0
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_two_stage(how, tmp_path, capsys):
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_two_stage(observer, tmp_path, capsys):
     def make(**watching):
         return AlternatingDictionaryLearning(6, n_nonzero_coefs=2, max_iter=20, random_state=0, **watching)
 
-    assert digest(watch(how, make, tmp_path)) == digest(make().fit(DATA))
+    assert digest(watch(observer, make, tmp_path)) == digest(make().fit(DATA))
 
 
 @pytest.mark.parametrize("engine", ["reference", "numba", "cuda"])
 def test_the_program(engine, tmp_path, roadict):
-    """With its progress, without it, and with checkpoints: the model of the library."""
+    """With progress, without it, and with checkpoints: the model of the library."""
     if engine == "cuda":
         pytest.importorskip("triton")
     np.save(tmp_path / "data.npy", DATA)

@@ -1,4 +1,4 @@
-"""What the paper promises, on fresh trials: data and starts come from independent seeds."""
+"""Recovery as claimed in the paper, on fresh trials with independent seeds for data and starts."""
 
 import numpy as np
 import pytest
@@ -44,18 +44,18 @@ def test_a_fifth_of_the_entries_may_be_missing():
     assert np.mean(errors) < 0.01, errors
 
 
-def test_inexact_form_is_far_slower_than_the_exact_one():
+def test_inexact_form_converges_far_more_slowly_than_the_exact_one():
     """The paper's Figure 1: after 10,000 iterations its error is still near 1e-2."""
     papers = {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260), "tol": 0}
-    trial, along = 3, {}
+    trial, errors = 3, {}
     truth = planted(300, **SIZE, random_state=1000 + trial)
 
     def callback(view):
         if view.iteration in (300, 3000, 10_000):
-            along[view.iteration] = dictionary_error(view.dictionary, truth.dictionary)
+            errors[view.iteration] = dictionary_error(view.dictionary, truth.dictionary)
 
     recovery(trial, truth, max_iter=10_000, callback=callback, **papers)
-    at_300, at_3000, at_10000 = along.values()
+    at_300, at_3000, at_10000 = errors.values()
     exact = recovery(trial, truth, rho=10, max_iter=300, tol=0)
     assert exact < 1e-3 < 0.1 * at_300
     assert at_300 > at_3000 > at_10000
@@ -70,15 +70,15 @@ def test_defaults_recover_from_half_the_samples():
 
 
 @pytest.mark.parametrize(("n_features", "n_components"), [(16, 8), (16, 16), (8, 64)])
-def test_every_shape_settles(n_features, n_components):
-    """Fewer atoms than features, where only an error above the floor can be reached, and eight times as many."""
+def test_every_shape_converges(n_features, n_components):
+    """Fewer atoms than features, where the error stays above a floor, and eight times as many."""
     truth = planted(250, n_features, max(n_components, 32), sparsity=2, random_state=1200)
     model = ROAD(n_components, random_state=0, n_init=1).fit(truth.data)
     assert model.stop_reason_ == "converged"
     assert model.error_ <= model.epsilon_ + 10 * model.tol
 
 
-def test_very_unequal_samples_settle():
+def test_runs_on_samples_of_very_unequal_norms_converge():
     truth = planted(250, **SIZE, random_state=1300)
     sizes = np.exp(2 * np.random.default_rng(1301).standard_normal((250, 1)))
     model = ROAD(32, random_state=0, n_init=1).fit(truth.data * sizes)

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
-from roadict.coders.registry import TAKES
-from roadict.estimators.agreement import agreed_seed, describe, describe_start
+from roadict.coders.registry import CODER_PARAMETERS
+from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.learner import USER_FRAME, Coding, Learner
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
@@ -26,7 +26,7 @@ from roadict.updates.registry import UPDATES
 
 Array = NDArray[np.floating]
 RIDGE = 0.01
-"""Ridge of "simco" where the user sets none; the Gram matrix of unit atoms has ones on its diagonal."""
+"""Default ridge of "simco"; the Gram matrix of unit atoms has ones on its diagonal."""
 
 
 class AlternatingDictionaryLearning(Learner):
@@ -159,19 +159,19 @@ class AlternatingDictionaryLearning(Learner):
 
     def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
         self._check_parameters()
-        data, _ = self._validated(X, reset=True)
+        data, _ = self._validate(X, reset=True)
         checks.moderate(float(np.abs(data).max()), data.dtype)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
         coder_alpha: float | None = alpha
-        if self._fit_coder == "half":  # its weight has other units, and its own default
+        if self._fit_coder == "half":  # its weight has different units and its own default
             coder_alpha = None if self.alpha is None else self.alpha / unit**1.5
-        problem = describe(self) | {"estimator": "AlternatingDictionaryLearning"}
+        problem = describe_parameters(self) | {"estimator": "AlternatingDictionaryLearning"}
         problem |= describe_start(self._given_atoms(scaled), None, SERIAL)
         with open_checkpoints(self.checkpoint, problem, data, None, SERIAL) as checkpoints:
             fit = yield from learn(
                 scaled,
-                self._start(scaled, agreed_seed(self.random_state, checkpoints, SERIAL)),
+                self._start(scaled, shared_seed(self.random_state, checkpoints, SERIAL)),
                 update=self.update,
                 coder=self._fit_coder,
                 n_nonzero_coefs=self.n_nonzero_coefs,
@@ -184,12 +184,12 @@ class AlternatingDictionaryLearning(Learner):
                 checkpoints=checkpoints,
             )
         self._set_fit(fit, data.dtype)
-        self._give_back_like(X)
-        own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
-        self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
+        self._convert_outputs_like(X)
+        per_sample = self._fit_coder == "half" and self.alpha is None
+        self.alpha_ = float(alpha * unit) if self._uses("alpha") and not per_sample else None
         self._warn_unless_converged()
 
-    def _own_coding(self) -> Coding:
+    def _transform_coding(self) -> Coding:
         return Coding(self.transform_coder, self.n_nonzero_coefs, self.alpha, self.alpha_)
 
     @property
@@ -199,19 +199,19 @@ class AlternatingDictionaryLearning(Learner):
 
     @property
     def _fit_coder(self) -> str | None:
-        """The coder of the fit; None: the update finds its codes."""
+        """The coder of the fit; None: the update computes the codes."""
         if self.coder is None and UPDATES[self.update].penalty is None:
             return "omp"
         return self.coder
 
     def _uses(self, name: str) -> bool:
         coder = self._fit_coder
-        return name in UPDATES[self.update].takes or (coder is not None and name in TAKES[coder])
+        return name in UPDATES[self.update].parameters or (coder is not None and name in CODER_PARAMETERS[coder])
 
     def _check_parameters(self) -> None:
         checks.one_of("update", self.update, UPDATES)
         if self.coder is not None:
-            checks.one_of("coder", self.coder, TAKES, "None")
+            checks.one_of("coder", self.coder, CODER_PARAMETERS, "None")
         self._check_run()
         if self.n_nonzero_coefs is not None:
             checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)
@@ -245,14 +245,14 @@ class AlternatingDictionaryLearning(Learner):
         message = None
         if self.stop_reason_ == "non-finite":
             message = (
-                f'update="{self.update}" met numbers that are not finite in iteration {self.n_iter_} and returns its '
+                f'update="{self.update}" produced non-finite numbers in iteration {self.n_iter_} and returns its '
                 "start; pass data of moderate range"
             )
         elif self.stop_reason_ == "max_iter" and self.tol > 0:
             codes, atoms = self.history_["code_change"][-1], self.history_["atom_change"][-1]
             message = (
-                f'update="{self.update}" has not converged in max_iter={self.max_iter} iterations: in the last one the '
-                f"codes changed by {codes:.2e} and the atoms by {atoms:.2e} "
+                f'update="{self.update}" has not converged in max_iter={self.max_iter} iterations: relative '
+                f"change of the codes {codes:.2e}, of the atoms {atoms:.2e} "
                 f"(tol={self.tol:g}); pass a larger max_iter or tol, or tol=0 to run all iterations"
             )
         if message is not None:

@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
-from roadict.coders.registry import TAKES
+from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
-from roadict.estimators.agreement import agree_on_samples, agreed_parameters, agreed_seed, agreed_start
+from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import USER_FRAME, Coding, Learner
 from roadict.formulation import Triple
 from roadict.ranks.collectives import largest, offset, together
@@ -225,7 +225,7 @@ class ROAD(Learner):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            One sample per row. In a process group: this rank's, of which there may be none. Of a tensor of torch, atoms
+            One sample per row. In a process group: this rank's samples, possibly none. If X is a torch tensor, atoms
             and codes are tensors on its device.
         y : ignored
 
@@ -241,24 +241,24 @@ class ROAD(Learner):
     def _fitting(
         self, X: ArrayLike, *, watched: bool, pool: "Pool | None" = None, executor: Executor | None = None
     ) -> Fitting[None]:
-        """Fit step by step, perhaps as one of many that share a GPU and the processes of an executor."""
+        """Fit step by step; ``pool`` and ``executor`` are shared with other fits."""
         comm = self._comm()
-        data, observed = self._checked(X, comm)
-        problem = agreed_parameters(self, comm)
+        data, observed = self._validate_on_ranks(X, comm)
+        problem = consistent_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         plan = self._plan(data, observed, n_components, comm)
         dictionary, codes = together(comm, lambda: self._given_start(plan, n_components))
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
-        problem |= agreed_start(dictionary, codes, engine, self.checkpoint is not None, comm)
+        problem |= consistent_start(dictionary, codes, engine, self.checkpoint is not None, comm)
         threads = local_threads(self.n_jobs, comm)
         settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
         with open_checkpoints(self.checkpoint, problem, data, observed, comm) as checkpoints:
-            seed = agreed_seed(self.random_state, checkpoints, comm)
+            seed = shared_seed(self.random_state, checkpoints, comm)
             starts = self._starts(plan, n_components, dictionary, codes, seed)
             fit = yield from learn(plan, starts, settings, checkpoints)
         self._set_attributes(fit, plan)
-        self._give_back_like(X)
+        self._convert_outputs_like(X)
         if comm.rank == 0:
             self._warn_unless_converged()
 
@@ -281,7 +281,7 @@ class ROAD(Learner):
             warnings.warn(plan.warning, stacklevel=USER_FRAME + 1)
         return plan
 
-    def _own_coding(self) -> Coding:
+    def _transform_coding(self) -> Coding:
         return Coding(
             self.transform_algorithm, self.transform_n_nonzero_coefs, self.transform_alpha, self.transform_alpha_
         )
@@ -289,7 +289,7 @@ class ROAD(Learner):
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
-        checks.one_of("transform_algorithm", self.transform_algorithm, TAKES)
+        checks.one_of("transform_algorithm", self.transform_algorithm, CODER_PARAMETERS)
         self._check_run()
         for name in ("n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
@@ -304,17 +304,17 @@ class ROAD(Learner):
                     f'{name}={value!r} belongs to formulation="{form}", not "{self.formulation}"; leave it out'
                 )
 
-    def _checked(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
-        """Check on every rank, or fail on all; rows are numbered over all ranks."""
+    def _validate_on_ranks(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
+        """Validate on every rank; an error on one rank is raised on all. Rows are numbered over all ranks."""
         shape = getattr(X, "shape", ())
         first_row = offset(comm, shape[0] if shape else 0)
-        fewest = None if comm.size == 1 else 0
+        min_samples = None if comm.size == 1 else 0
 
         def act() -> tuple[Array, NDArray[np.bool_] | None]:
             self._check_parameters()
-            return self._validated(X, reset=True, min_samples=fewest, first_row=first_row)
+            return self._validate(X, reset=True, min_samples=min_samples, first_row=first_row)
 
-        return agree_on_samples(*together(comm, act), comm)
+        return consistent_samples(*together(comm, act), comm)
 
     def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
         """Return dict_init and code_init, checked and in the engine's units."""
@@ -336,10 +336,10 @@ class ROAD(Learner):
         codes: Array | None,
         seed: np.random.SeedSequence,
     ) -> Iterator[tuple[Array, Array]]:
-        """Draw one start after the other; the first has what the user gave."""
+        """Draw the starts one by one; the first uses dict_init and code_init."""
         data, comm = plan.problem.data, plan.comm
         if codes is not None and largest(comm, codes) == 0:
-            raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
+            raise ValueError("code_init is all zero, from which no run can start; leave it out")
         first, *others = streams(seed, START, len(plan.runs))
         yield starting_point(data, n_components, dictionary, codes, first, comm)
         for rng in others:
@@ -359,7 +359,7 @@ class ROAD(Learner):
         message = None
         if self.stop_reason_ == "non-finite":
             message = (
-                f"ROAD met numbers that are not finite in iteration {self.n_iter_} and returns its start; "
+                f"ROAD produced non-finite numbers in iteration {self.n_iter_} and returns its start; "
                 'pass rho="auto" or data of moderate range'
             )
         elif self.stop_reason_ == "max_iter" and self.tol > 0:
