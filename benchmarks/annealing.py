@@ -1,7 +1,7 @@
-"""How warm an annealed run should be kept, and what that gives on real patches.
+"""Warmth of annealed runs, and their results on real patches.
 
 python benchmarks/annealing.py sweep [--trials 4]     on seeds for tuning; draws docs/images/annealing.png
-python benchmarks/annealing.py real                   zebra features and noisy patches of a house, beside constant ρ
+python benchmarks/annealing.py real                   zebra features and noisy house patches, compared with constant ρ
 
 "real" reads pictures from ../shared/data.
 """
@@ -27,7 +27,7 @@ from roadict.pictures.files import read_picture
 from roadict.pictures.patches import all_patches
 from roadict.pictures.resize import luma
 from roadict.pictures.training import find_axes, gather
-from roadict.road.penalty import LEAST, WARM, Annealing, auto_rho
+from roadict.road.penalty import MIN_RHO, WARM, Annealing, auto_rho
 from roadict.road.plan import make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
@@ -39,7 +39,7 @@ PICTURES = ROOT.parent / "shared" / "data"
 TUNING_SEED = 93_000
 WARMTHS = (0.02, 0.05, 0.1, 0.2)
 HOLD, FALL = 900, 800
-# features, atoms, atoms per sample, samples, trials of four
+# features, atoms, atoms per sample, samples, trials out of four
 PROBLEMS = {
     "K/M = 1/2, truth of 64 atoms": (32, 16, 3, 400, 4),
     "K/M = 1": (16, 16, 3, 300, 4),
@@ -61,14 +61,14 @@ def make_problem(name, seed):
 
 
 def sweep_run(name, warmth, trial):
-    """Relative objective, recovery error, iterations and whether it converged, of one run; warmth None: constant ρ."""
+    """Objective, recovery error, iterations and convergence of one run; warmth None: constant ρ."""
     data, n_components, truth = make_problem(name, TUNING_SEED + trial)
     settings = {"formulation": "constrained", "epsilon": "auto", "alpha": None, "beta": None, "rho": "auto"}
     plan = make_plan(data, None, n_components, **settings, n_init=1, max_iter=2000, anneal=warmth is not None)
     start = starting_point(plan.problem.data, n_components, None, None, np.random.default_rng([trial, 77]))
     norm = plan.norm / plan.unit
     rho = auto_rho(norm, n_components / data.shape[1], plan.bound or 0.0)
-    annealing = None if warmth is None else Annealing(WARM[0] * rho, LEAST * rho, warmth, HOLD, FALL)
+    annealing = None if warmth is None else Annealing(WARM[0] * rho, MIN_RHO * rho, warmth, HOLD, FALL)
     problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
     engine = FusedEngine(problem, *start, 1)
     outcome = drive(follow(engine, Rule(2000, 1e-4, plan.bound, annealing), View()))
@@ -149,7 +149,7 @@ def real():
     rows = []
     for name, make in (("zebra features", zebra), ("house, σ = 20", house)):
         data, n_components, epsilon, constants = make()
-        unit = np.sqrt(3 / np.mean(np.sum(data.astype(float) ** 2, axis=1)))  # ρ is told for rms norm √3
+        unit = np.sqrt(3 / np.mean(np.sum(data.astype(float) ** 2, axis=1)))  # ρ refers to rms norm √3
         default = ROAD(n_components, epsilon=epsilon, random_state=0).fit(data)
         runs = {"defaults": default}
         for rho in constants:

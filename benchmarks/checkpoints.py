@@ -1,4 +1,4 @@
-"""Kill a run without warning at random moments, let it go on, and compare its model with that of an unbroken run.
+"""Kill a run at random times, resume it, and compare its model with that of an uninterrupted run.
 
 python benchmarks/checkpoints.py [--trials 20]
 """
@@ -30,9 +30,9 @@ def learn(folder, output, kind, *more):
 
 
 def same(first, second):
-    """Whether two models are equal to the bit, but for the seconds in their histories."""
+    """Whether two models are bit-identical, except for the seconds in their histories."""
     a, b = load(first), load(second)
-    columns = ("objective", "primal", "dual", "error")
+    columns = [name for name in a.history_ if name != "seconds"]
     return (
         np.array_equal(a.components_, b.components_)
         and np.array_equal(a.codes_, b.codes_)
@@ -42,22 +42,22 @@ def same(first, second):
 
 
 def trial(folder, kind, seconds, rng):
-    """Kill one to three times, go on each time; returns the number of kills that met a running process."""
-    keep = ("--checkpoint", "kept", "--every", "0.05s", "--resume")
+    """Kill one to three times, resuming each time; returns the number of kills of a running process."""
+    saving = ("--checkpoint", "checkpoints", "--every", "0.05s", "--resume")
     kills = 0
     for _ in range(rng.randint(1, 3)):
-        with learn(folder, "broken.npz", kind, *keep) as process:
+        with learn(folder, "resumed.npz", kind, *saving) as process:
             time.sleep(rng.uniform(0, 1.2 * seconds))
             process.kill()
             kills += process.wait() != 0
-        if (folder / "broken.npz").exists():
-            load(folder / "broken.npz")  # whole, or it raises
-    with learn(folder, "broken.npz", kind, *keep) as process:
+        if (folder / "resumed.npz").exists():
+            load(folder / "resumed.npz")  # raises if damaged
+    with learn(folder, "resumed.npz", kind, *saving) as process:
         if process.wait() != 0:
-            raise SystemExit(f"{kind}: the run did not go on")
-    if not same(folder / "broken.npz", folder / "unbroken.npz"):
+            raise SystemExit(f"{kind}: the run did not resume")
+    if not same(folder / "resumed.npz", folder / "uninterrupted.npz"):
         raise SystemExit(f"{kind}: another model after {kills} kills")
-    (folder / "broken.npz").unlink()
+    (folder / "resumed.npz").unlink()
     return kills
 
 
@@ -68,9 +68,9 @@ def main(trials):
             folder = Path(name)
             np.save(folder / "data.npy", planted(300, 8, 12, sparsity=2, random_state=0).data)
             for _ in range(2):  # the first may compile
-                begun = time.perf_counter()
-                learn(folder, "unbroken.npz", kind).wait()
-                seconds = time.perf_counter() - begun
+                started = time.perf_counter()
+                learn(folder, "uninterrupted.npz", kind).wait()
+                seconds = time.perf_counter() - started
             kills = 0
             for index in range(trials):
                 kills += trial(folder, kind, seconds, rng)

@@ -1,4 +1,4 @@
-"""Speed of the coders: Batch-OMP and Lasso beside scikit-learn's, all of them with and without missing entries.
+"""Speed of the coders: Batch-OMP and Lasso compared with scikit-learn's, all with and without missing entries.
 
 python benchmarks/coders.py
 """
@@ -33,7 +33,7 @@ CODERS = {
 
 
 def seconds(function, repeats=REPEATS):
-    """Shortest of some runs, and the last result."""
+    """Shortest time of several runs, and the last result."""
     times = []
     for _ in range(repeats):
         before = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Run dictlearn in an environment of its own: python dictlearn_peer.py PROBLEMS.npz RESULTS.npz METHOD K S ITERATIONS.
+"""Run dictlearn in its own environment: python dictlearn_peer.py PROBLEMS.npz RESULTS.npz METHOD K S ITERATIONS.
 
 PROBLEMS holds data_0, data_1, ... (samples are rows) and seeds; RESULTS gets components_0, ..., errors and seconds.
-The first problem is run twice, for two iterations at first, so that nothing is compiled within the clock.
+A first run of two iterations keeps compilation out of the timing.
 """
 
 import sys

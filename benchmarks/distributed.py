@@ -1,7 +1,7 @@
-"""Ranks against one process: time of an iteration, share of communication, memory of a rank.
+"""Ranks compared with one process: time per iteration, share of communication, memory per rank.
 
-python benchmarks/distributed.py gloo   # two ranks of one thread against one, on this machine
-python benchmarks/distributed.py nccl   # one rank over NCCL against the serial CUDA engine, on a machine with a GPU
+python benchmarks/distributed.py gloo   # two single-threaded ranks and one, on this machine
+python benchmarks/distributed.py nccl   # one rank over NCCL and the serial CUDA engine, on a machine with a GPU
 """
 
 import argparse
@@ -24,11 +24,11 @@ from roadict.synthetic import planted
 
 SHAPE = (34, 256, 11775)
 ROUNDS = 3
-"""Turns that one rank and two take."""
+"""Alternations of one rank and two."""
 
 
 class TimedComm:
-    """Ranks, with a clock on their sums; waiting for a slower rank counts."""
+    """A communicator that times its sums, including the wait for slower ranks."""
 
     def __init__(self, comm):
         self.rank, self.size, self._comm, self.seconds = comm.rank, comm.size, comm, 0.0
@@ -48,7 +48,7 @@ def shard(shape, rank, size):
 
 
 def resident(peak):
-    """Bytes of memory in use, or the most that were."""
+    """Resident memory in bytes, or its peak."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:" if peak else "VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -56,7 +56,7 @@ def resident(peak):
 
 
 def work(iterations):
-    """One rank: seconds of every iteration, share spent in sums, and memory above the data."""
+    """Measure one rank: seconds per iteration, share spent in sums, memory beyond the data."""
     with process_group(600.0, "numba") as joined:
         comm = TimedComm(joined)
         problem = shard(SHAPE, comm.rank, comm.size)
@@ -71,10 +71,10 @@ def work(iterations):
         engine.step()
         comm.seconds, times = 0.0, []
         for _ in range(iterations):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             measures = engine.step()
-            times.append(time.perf_counter() - begun)
-        told = {
+            times.append(time.perf_counter() - started)
+        measured = {
             "step": statistics.median(times),
             "share": comm.seconds / sum(times),
             "memory": resident(peak=True) - before,
@@ -82,7 +82,7 @@ def work(iterations):
         }
         engine.close()
         if comm.rank == 0:
-            print(json.dumps(told))
+            print(json.dumps(measured))
 
 
 def measure(size, iterations):
@@ -123,7 +123,7 @@ def gloo(iterations):
 
 
 def nccl(iterations):
-    """In turns in one process: the CUDA engine alone, and as the one rank of an NCCL group."""
+    """Alternate, in one process, between the CUDA engine alone and as the single rank of an NCCL group."""
     os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
     os.environ.setdefault("MASTER_PORT", "29555")
     with process_group(600.0, "cuda") as comm:
@@ -137,10 +137,10 @@ def nccl(iterations):
         times = {name: [] for name in engines}
         for _ in range(10 * ROUNDS):
             for name, engine in engines.items():
-                begun = time.perf_counter()
-                for _ in range(iterations // engine.burst):  # as the loop does where nobody watches
+                started = time.perf_counter()
+                for _ in range(iterations // engine.burst):  # as the loop does for unwatched runs
                     engine.steps(engine.burst)
-                times[name].append((time.perf_counter() - begun) / iterations)
+                times[name].append((time.perf_counter() - started) / iterations)
         serial, ranked = engines.values()
         rebuilt = [engine.codes() @ engine.dictionary() for engine in (serial, ranked)]
         difference = float(np.linalg.norm(rebuilt[0] - rebuilt[1]) / np.linalg.norm(rebuilt[0]))

@@ -1,4 +1,4 @@
-"""Time and memory of one iteration: the Numba engine against the reference engine and the memory floor.
+"""Time and memory of one iteration: the Numba engine compared with the reference engine and the bandwidth floor.
 
 python benchmarks/engines.py speed | memory | scaling | all
 """
@@ -36,7 +36,7 @@ def problem(shape, dtype, form="exact"):
 
 
 def seconds_per_step(engine, at_least):
-    """Median over iterations, the first (allocation, compilation) left out."""
+    """Median over iterations, without the first two (allocation, compilation)."""
     engine.step()
     engine.step()
     times, started = [], time.perf_counter()
@@ -48,7 +48,7 @@ def seconds_per_step(engine, at_least):
 
 
 def copy_bandwidth(n_bytes=400_000_000):
-    """Bytes per second read and written when both threads copy a large array; the best of ten."""
+    """Bytes per second, read and written, of both threads copying a large array; best of ten."""
     source, target = np.ones(n_bytes // 4, np.float32), np.zeros(n_bytes // 4, np.float32)
     parts = [slice(i * len(source) // THREADS, (i + 1) * len(source) // THREADS) for i in range(THREADS)]
     best = np.inf
@@ -108,7 +108,7 @@ def speed():
 
 
 def memory():
-    """Peak resident memory of a whole fit, in a process of its own, less that of the data alone."""
+    """Peak resident memory of a fit in a process of its own, minus that of the data."""
     rows = []
     for form in ("constrained", "lasso", "inexact"):
         code = (
@@ -133,7 +133,7 @@ def memory():
 
 
 def scaling():
-    """Time per iteration as N and K grow: linear in both."""
+    """Time per iteration for growing N and K: linear in both."""
     rows = []
     for n_components, n_samples in (
         (64, 4000),

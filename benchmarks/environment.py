@@ -1,4 +1,4 @@
-"""The peers' packages, in an environment of their own: benchmarks/.peers, made on first use."""
+"""The environment of the peers' packages, benchmarks/.peers, created on first use."""
 
 import subprocess
 import venv

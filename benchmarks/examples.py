@@ -1,4 +1,4 @@
-"""How long the examples of the gallery take, each in a fresh process: python benchmarks/examples.py"""
+"""Run time of the examples of the gallery, each in a fresh process: python benchmarks/examples.py"""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("plot_
 
 
 def seconds(path):
-    """Time by the clock, and that of the processor, all threads together."""
+    """Wall-clock time, and CPU time of all threads."""
     before, start = os.times(), time.perf_counter()
     subprocess.run([sys.executable, str(path)], env=os.environ | {"MPLBACKEND": "Agg"}, check=True)
     after = os.times()

@@ -1,4 +1,4 @@
-"""The CUDA engine: parity with Numba, time per iteration against the bandwidth floor, batches, memory.
+"""The CUDA engine: parity with Numba, time per iteration relative to the bandwidth floor, batches, memory.
 
 python benchmarks/gpu.py [parity iterations fit batch memory]
 """
@@ -69,8 +69,8 @@ def parity():
 
 
 def watching(data):
-    """Whether fits that somebody watches have the bits of those that nobody does."""
-    ways = {"callback": {"callback": lambda snapshot: None}, "verbose=1": {"verbose": 1}, "verbose=2": {"verbose": 2}}
+    """Whether watched fits are bit-identical to unwatched ones."""
+    kinds = {"callback": {"callback": lambda snapshot: None}, "verbose=1": {"verbose": 1}, "verbose=2": {"verbose": 2}}
     fits = {
         "constant ρ": {"rho": 10.0, "epsilon": 0.1, "tol": 1e-3, "n_init": 2},
         "automatic ρ, exact": {},
@@ -79,13 +79,13 @@ def watching(data):
     rows = []
     for name, settings in fits.items():
         make = partial(ROAD, 32, engine="cuda", random_state=3, **settings)
-        alone = make().fit(data)
-        for way, parameters in ways.items():
-            rows.append([name, way, *same(make(**parameters).fit(data), alone)])
+        unwatched = make().fit(data)
+        for observer, parameters in kinds.items():
+            rows.append([name, observer, *same(make(**parameters).fit(data), unwatched)])
         with tempfile.TemporaryDirectory() as folder:
-            rows.append([name, "checkpoint", *same(make(checkpoint=Checkpoint(folder, every=0)).fit(data), alone)])
-        (together,) = fit_all([make()], [data])
-        rows.append([name, "in a batch", *same(together, alone)])
+            rows.append([name, "checkpoint", *same(make(checkpoint=Checkpoint(folder, every=0)).fit(data), unwatched)])
+        (batched,) = fit_all([make()], [data])
+        rows.append([name, "in a batch", *same(batched, unwatched)])
     return table(["fit of (16, 32, 400)", "watched by", "same atoms and codes, to the bit", "iterations"], rows)
 
 
@@ -95,7 +95,7 @@ def same(model, other):
 
 
 def bandwidth():
-    """Bytes per second of a copy, read and written."""
+    """Bytes per second, read and written, of a copy."""
     source = torch.zeros(2**29, device="cuda")
     target = torch.empty_like(source)
     return 2 * source.nbytes / timed(lambda: target.copy_(source))
@@ -145,7 +145,7 @@ def iterations():
 
 
 def rho_for(shape):
-    """ROAD's automatic ρ of a constant kind, for samples of norm √3."""
+    """ROAD's automatic constant ρ, for samples of norm √3."""
     return 10 * shape[1] / shape[0] / np.sqrt(3)
 
 
@@ -170,16 +170,16 @@ def batch():
     rows = []
     for name, count in (("exact", 300), ("iADMM", 10_000)):
         given = [start((16, 32, 400), FORMS[name], dtype=np.float32, seed=seed) for seed in range(100)]
-        together = make_batch(given[0][0], 32, 100)
-        for place, (problem, atoms, codes) in enumerate(given):
-            together.load(place, problem, atoms, codes)
-        together.advance(10)
+        problems = make_batch(given[0][0], 32, 100)
+        for slot, (problem, atoms, codes) in enumerate(given):
+            problems.load(slot, problem, atoms, codes)
+        problems.advance(10)
         before = time.perf_counter()
         for _ in range(count // 10):
-            together.advance(10)
+            problems.advance(10)
         seconds = time.perf_counter() - before
         rows.append([f"100 problems (16, 32, 400), {name}, float32", str(count), f"{seconds:.2f} s"])
-        del together
+        del problems
     truths = [planted(400, 16, 32, sparsity=3, random_state=seed) for seed in range(100)]
 
     settings = {"rho": 10.0, "max_iter": 300, "tol": 0, "n_init": 1, "random_state": 0}

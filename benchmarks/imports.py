@@ -1,4 +1,4 @@
-"""How long imports take, in fresh processes: python benchmarks/imports.py"""
+"""Import times in fresh processes: python benchmarks/imports.py"""
 
 import statistics
 import subprocess

@@ -1,6 +1,6 @@
-"""Write docs/results and README's headline block from rows of roadict reproduce.
+"""Write docs/results and README's headline block from the rows of roadict reproduce.
 
-python benchmarks/paper.py DIR [DIR ...], with the folders that reproduce wrote to, on this machine or on others.
+python benchmarks/paper.py DIR [DIR ...], with output folders of reproduce, from this machine or others.
 """
 
 import sys
@@ -41,15 +41,15 @@ def main(folders, root=ROOT):
 
 
 def joined(folders):
-    """Rows of the present plans from all folders, each key once."""
+    """Rows of the current plans from all folders, each key once."""
     rows = {row["key"]: row for folder in folders for row in read_folder(Path(folder))}
-    kept, left_out = current([rows[key] for key in sorted(rows)], EXPERIMENTS.values())
-    print(f"{len(kept)} rows; {left_out} of other settings, or of trials that another engine did too, are left out")
-    return kept
+    used, skipped = current([rows[key] for key in sorted(rows)], EXPERIMENTS.values())
+    print(f"{len(used)} rows; skipped {skipped} of other settings, or of trials that another engine ran too")
+    return used
 
 
 def with_block(text, block):
-    """Put the block where the marks are."""
+    """Insert the block between the markers."""
     head, mark, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not (mark and end):
@@ -58,11 +58,11 @@ def with_block(text, block):
 
 
 def headline(rows):
-    """What most people want to know: how many claims hold, samples needed, PSNR, and from how many trials."""
+    """The headline: how many claims hold, samples needed, PSNR, number of trials."""
     number = Counter(verdict.outcome for verdict in verdicts(rows))
-    told = ", ".join(f"{number[outcome]} {words}" for outcome, words in OUTCOMES.items() if number[outcome])
+    outcomes = ", ".join(f"{number[outcome]} {words}" for outcome, words in OUTCOMES.items() if number[outcome])
     parts = [
-        f"Of the paper's {sum(number.values())} claims: {told}. "
+        f"Of the paper's {sum(number.values())} claims: {outcomes}. "
         f"Samples until the mean recovery error stays below {FOUND:g}:",
         table(["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials of each"], recovery_lines(rows)),
         "PSNR of enlarged pictures, all patches coded by the Lasso:",
@@ -91,10 +91,10 @@ def recovery_lines(rows):
         labels = {method.name: method.label for method in experiment.methods}
         others = [name for name in labels if name in found and not name.startswith("road")]
         best = min(others, key=lambda name: (needed(found[name]), found[name][max(found[name])]), default="")
-        told = [samples_needed(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
-        told[2] = f"{told[2]} ({labels[best]})" if best else "–"
+        cells = [samples_needed(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
+        cells[2] = f"{cells[2]} ({labels[best]})" if best else "–"
         number = trials_of_each([values.get(name, {}) for name in (PAPER, "road-defaults", best)])
-        lines.append([f"{experiment.paper}: {panel.title}", *told, number])
+        lines.append([f"{experiment.paper}: {panel.title}", *cells, number])
     return lines
 
 
@@ -106,15 +106,15 @@ def picture_lines(rows):
         best = max(others, key=lambda name: np.mean(values[name]), default="")
         labels = {method.name: method.label.removesuffix(", Lasso") for method in experiment.methods}
         shown = ("road-paper-lasso", "road-lasso", best, "random-lasso")
-        told = [decibels(values, name) for name in shown]
-        told[2] += f" ({labels[best]})" if best else ""
+        cells = [decibels(values, name) for name in shown]
+        cells[2] += f" ({labels[best]})" if best else ""
         number = trials_of_each([{0: values[name]} if name in values else {} for name in shown])
-        lines.append([f"{experiment.paper}: {experiment.name}, {panel.title}", *told, number])
+        lines.append([f"{experiment.paper}: {experiment.name}, {panel.title}", *cells, number])
     return lines
 
 
 def summary(rows, block):
-    """The whole story as Markdown."""
+    """All results as Markdown."""
     parts = [
         "# The paper, recomputed",
         "Written by `python benchmarks/paper.py` from rows of `roadict reproduce`; every number comes from them. An "
@@ -137,19 +137,19 @@ def summary(rows, block):
 
 
 def failures(rows):
-    """Claims that did not hold, then what is wrong with the paper's own tables."""
-    told = [
+    """Claims that did not hold, and inconsistencies in the paper's tables."""
+    claims = [
         f"{EXPERIMENTS[verdict.experiment].paper}, {verdict.claim}: {verdict.outcome}."
         for verdict in verdicts(rows)
         if verdict.outcome in ("partly", "not reproduced")
     ]
-    return [*told, *doubts(rows)] or ["Nowhere in these rows."]
+    return [*claims, *doubts(rows)] or ["Nowhere in these rows."]
 
 
 def section(experiment, rows):
     """One figure or table of the paper."""
     sources = sorted({row["settings"]["problem"].get("source", "") for row in rows} - {""})
-    engines = engines_told(rows)
+    engines = engine_summary(rows)
     made = Counter((row["machine"], tuple(row["versions"].items())) for row in rows)
     parts = [
         f"## {experiment.paper}: {experiment.title}",
@@ -161,8 +161,8 @@ def section(experiment, rows):
         body = picture_body if experiment.pictures else recovery_body
         parts += body(experiment, panel, rows)
     minutes = sum(row["seconds"]["cpu"] for row in rows) / 60
-    told = trials_told(rows, {method.name: method.label for method in experiment.methods if not method.fixed})
-    parts.append(f"Trials: {told}. {len(rows)} rows, {minutes:.1f} minutes of CPU or GPU.{engines}")
+    numbers = trials_told(rows, {method.name: method.label for method in experiment.methods if not method.fixed})
+    parts.append(f"Trials: {numbers}. {len(rows)} rows, {minutes:.1f} minutes of CPU or GPU.{engines}")
     parts.append(
         "\n".join(
             f"- {number} rows: {machine}; {', '.join(f'{name} {version}' for name, version in versions)}"
@@ -172,11 +172,11 @@ def section(experiment, rows):
     return parts
 
 
-def engines_told(rows):
-    """On what ROAD was computed, with the number of rows where there are several."""
+def engine_summary(rows):
+    """Engines of ROAD, with their numbers of rows if there are several."""
     number = Counter(row["settings"]["engine"] for row in rows if row["settings"]["engine"])
-    told = ", ".join(name if len(number) == 1 else f"{name} ({number[name]} rows)" for name in sorted(number))
-    return f" Engine of ROAD: {told}." if told else ""
+    engines = ", ".join(name if len(number) == 1 else f"{name} ({number[name]} rows)" for name in sorted(number))
+    return f" Engine of ROAD: {engines}." if engines else ""
 
 
 def recovery_body(experiment, panel, rows):
@@ -210,7 +210,7 @@ def picture_body(experiment, panel, rows):
 
 
 def recovery_figure(experiment, rows):
-    """Mean errors with bands between the quartiles, a plot for each panel."""
+    """Mean errors with interquartile bands, one plot per panel."""
     from matplotlib.figure import Figure
 
     present = [panel for panel in experiment.panels if any(row["settings"]["panel"] == panel.name for row in rows)]
@@ -241,7 +241,7 @@ def recovery_figure(experiment, rows):
 
 
 def table_figure(experiment, rows):
-    """PSNR of every trial and their means; the paper's figures hollow."""
+    """PSNR of every trial and their means; hollow markers for the paper's values."""
     from matplotlib.figure import Figure
 
     present = [panel for panel in experiment.panels if any(row["settings"]["panel"] == panel.name for row in rows)]
@@ -250,13 +250,13 @@ def table_figure(experiment, rows):
         axes = figure.add_subplot(1, len(present), index + 1)
         values = by_method(rows, panel.name)
         own = [method for method in reversed(experiment.methods) if method.name in values]
-        for place, method in enumerate(own):
+        for y, method in enumerate(own):
             colour = COLOURS[0] if method.is_road else COLOURS[8]
             found, paper = values[method.name], published(experiment.name, panel.name, method.name)
-            axes.plot(found, [place] * len(found), "|", color=colour, alpha=0.6)
-            axes.plot(np.mean(found), place, "o", color=colour, label="mean of our trials" if place == 0 else None)
+            axes.plot(found, [y] * len(found), "|", color=colour, alpha=0.6)
+            axes.plot(np.mean(found), y, "o", color=colour, label="mean of our trials" if y == 0 else None)
             if paper is not None:
-                axes.plot(paper, place, "D", color="none", markeredgecolor=COLOURS[1])
+                axes.plot(paper, y, "D", color="none", markeredgecolor=COLOURS[1])
         axes.plot([], [], "D", color="none", markeredgecolor=COLOURS[1], label="in the paper")
         axes.set(yticks=range(len(own)), yticklabels=[m.label for m in own], xlabel="PSNR, dB", title=panel.title)
         axes.grid(axis="x", alpha=0.3)
@@ -266,7 +266,7 @@ def table_figure(experiment, rows):
 
 
 def panels(rows, *, pictures):
-    """Experiments and panels that there are rows for."""
+    """Experiments and panels that have rows."""
     there = {(row["settings"]["experiment"], row["settings"]["panel"]) for row in rows}
     for name, experiment in EXPERIMENTS.items():
         for panel in experiment.panels:
@@ -275,15 +275,15 @@ def panels(rows, *, pictures):
 
 
 def trials(values):
-    """Numbers of trials behind some points: one number, or from the fewest to the most."""
+    """Number of trials of some points, or its range."""
     numbers = sorted({len(found) for points in values for found in points.values()})
     return f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}" if numbers else "–"
 
 
 def trials_of_each(columns):
-    """The same for some columns: one number where all have as many, else one for each, in their order."""
-    told = [trials([points]) for points in columns]
-    return told[0] if len({*told} - {"–"}) == 1 and told[0] != "–" else " / ".join(told)
+    """The same for some columns: one number if all have as many, else one each, in order."""
+    numbers = [trials([points]) for points in columns]
+    return numbers[0] if len({*numbers} - {"–"}) == 1 and numbers[0] != "–" else " / ".join(numbers)
 
 
 def mean(values):
@@ -295,7 +295,7 @@ def decibels(values, name):
 
 
 def table(header, lines):
-    """Markdown table; empty without lines."""
+    """Markdown table; empty if there are no lines."""
     if not lines:
         return ""
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [header, ["---"] * len(header), *lines])

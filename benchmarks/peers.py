@@ -1,10 +1,10 @@
-"""ROAD beside the packages that people would otherwise pick, on the same planted problems in one run.
+"""ROAD compared with alternative packages, on the same planted problems in one run.
 
 python benchmarks/peers.py [--trials 10]
 
-The peers live in an environment of their own, benchmarks/.peers, made on first use. ROAD runs with its defaults, which
-try up to four starts. The peers get one start, distinct samples (dictlearn: its own), and l1 weights that suited
-other seeds, or the true sparsity.
+The peers have their own environment, benchmarks/.peers, created on first use. ROAD runs with its defaults, with several
+starts. The peers get one start of distinct samples (dictlearn: its own), and an l1 weight tuned on other seeds or the
+true sparsity.
 """
 
 import argparse

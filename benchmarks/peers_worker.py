@@ -1,4 +1,4 @@
-"""Learn dictionaries with one of the peers' packages; runs in their environment, called by peers.py.
+"""Learn dictionaries with one of the peers' packages; called by peers.py in their environment.
 
 python peers_worker.py PEER problems.npz results.npz
 
@@ -15,7 +15,7 @@ import numpy as np
 
 
 def samples(data, n_components, seed):
-    """Distinct samples of unit norm, one row each: the usual start."""
+    """Distinct samples of unit norm, the usual start."""
     chosen = np.random.default_rng([seed, 7]).choice(len(data), n_components, replace=False)
     return data[chosen] / np.linalg.norm(data[chosen], axis=1, keepdims=True)
 

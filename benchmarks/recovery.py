@@ -1,4 +1,4 @@
-"""Recovery of planted dictionaries, on seeds that no setting was tuned on.
+"""Recovery of planted dictionaries, on seeds not used for tuning.
 
 python benchmarks/recovery.py settings|sizes|scales [--trials 20]
 """
@@ -37,7 +37,7 @@ SIZES = [
 PAPER = {"rho": 10, "max_iter": 300, "tol": 0}
 PAPER_INEXACT = {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260), "tol": 0}
 TRUE_NOISE = object()
-# what: samples, SNR, share of missing entries, parameters
+# case: samples, SNR, share of missing entries, parameters
 CASES = {
     "ρ = 10, 300 iterations": (400, None, 0, PAPER),
     "defaults": (400, None, 0, {}),

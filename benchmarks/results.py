@@ -1,4 +1,4 @@
-"""Where benchmarks write: one section of RESULTS.md each, with the command that made it."""
+"""Writes the results of a benchmark to a section of RESULTS.md, with the command that produced it."""
 
 import platform
 import re
@@ -20,7 +20,7 @@ def table(header, rows):
 
 
 def write_section(title, command, body):
-    """Replace, or append, the section of this title."""
+    """Replace or append the section of this title."""
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "scikit-learn"))
     python = f"Python {platform.python_version()}, roadict {__version__}"
     machine = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, {python}, {packages}{_gpu()}"

@@ -1,6 +1,6 @@
-"""Time and memory of an iteration on many GPUs, on paper: python benchmarks/scale.py [--bandwidth 4.27 ...].
+"""Model of the time and memory of an iteration on many GPUs: python benchmarks/scale.py [--bandwidth 4.27 ...].
 
-Prints the table of docs/scale.md, whose formulas these are.
+Prints the table of docs/scale.md, from the formulas there.
 """
 
 import argparse
@@ -17,9 +17,9 @@ ARRAYS = 2
 PER_PAIR = 3
 """Arrays of n_samples x n_components numbers: codes, factors of the rank-one blocks and of the shrinkage."""
 PER_FEATURE = 9
-"""Arrays of n_samples x n_features numbers: the data, their misfit, level, shift, means, what the codes rebuild."""
+"""Arrays of n_samples x n_features numbers: data, misfit, level, shift, means, reconstruction."""
 NODE = 8
-"""GPUs that NVLink joins."""
+"""GPUs connected by NVLink."""
 
 
 def state_bytes(n_samples, ranks, shape=SHAPE):
@@ -36,18 +36,18 @@ def memory(n_samples, ranks, shape=SHAPE):
 
 
 def summed_bytes(shape=SHAPE):
-    """Bytes that are summed over ranks per iteration: the Gram matrices."""
+    """Bytes summed over ranks per iteration: the Gram matrices."""
     n_features, n_components = shape
     return DOUBLE * n_components * n_features**2
 
 
 def exchange(ranks, link, latency, shape=SHAPE):
-    """Seconds of the sum over ranks: every rank sends and receives 2(p-1)/p of it, in two steps of p-1 messages."""
+    """Seconds of a ring all-reduce: every rank sends and receives 2(p-1)/p of the bytes, in 2(p-1) messages."""
     return 2 * (ranks - 1) / ranks * summed_bytes(shape) / link + 2 * (ranks - 1) * latency
 
 
 def iteration(n_samples, ranks, arguments):
-    """Seconds of the pass over the state, read and written once, and of the sum."""
+    """Seconds of the pass, which reads and writes the state once, and of the all-reduce."""
     passing = arguments.over_floor * 2 * state_bytes(n_samples, ranks) / (arguments.bandwidth * 1e12)
     link = (arguments.nvlink if ranks <= NODE else arguments.network) * 1e9
     return passing, exchange(ranks, link, arguments.latency * 1e-6)

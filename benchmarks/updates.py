@@ -1,10 +1,10 @@
-"""The two-stage methods: recovery of planted dictionaries, and speed, each beside dictlearn's own run.
+"""The two-stage methods: recovery of planted dictionaries and speed, compared with dictlearn.
 
 python benchmarks/updates.py recovery [--trials 10]
 python benchmarks/updates.py claim --trials 40
 python benchmarks/updates.py speed
 
-dictlearn and its Numba extra live in an environment of their own, benchmarks/.peers, made on first use.
+dictlearn and its Numba extra have their own environment, benchmarks/.peers, created on first use.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import time
 import warnings
 from pathlib import Path
 
-# One thread of BLAS for both: on a machine with other work, its spinning threads take ten times as long as one.
+# One BLAS thread for both: on a busy machine its spinning threads take ten times as long as one.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
@@ -29,7 +29,7 @@ from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
 FIRST_SEED = 40_000  # settings were tuned on seeds of 90,000 and up
-# roadict's update, the bound that its mean error should meet, and dictlearn's method, if it has one
+# roadict's update, the bound on its mean error, and dictlearn's method, if any
 METHODS = [
     ("mod", 0.045, "mod"),
     ("ksvd", 0.045, "ksvd"),
@@ -84,7 +84,7 @@ def describe(atoms, errors, seconds, truths):
 
 
 def draw(trials):
-    """Planted problems, and seeds for their starts from elsewhere."""
+    """Planted problems, and independent seeds for their starts."""
     n_samples, n_features, n_components, sparsity = SHAPE
     data_seeds = FIRST_SEED + np.arange(trials)
     truths = [planted(n_samples, n_features, n_components, sparsity=sparsity, random_state=int(s)) for s in data_seeds]
@@ -92,7 +92,7 @@ def draw(trials):
 
 
 def claim(trials):
-    """Whether BLOTLESS finds dictionaries better than K-SVD, as its authors say."""
+    """Whether BLOTLESS recovers dictionaries better than K-SVD, as its authors claim."""
     _, _, n_components, sparsity = SHAPE
     truths, problems, seeds = draw(trials)
     errors = {}

@@ -3,7 +3,7 @@ import signal
 import threading
 from pathlib import Path
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: what tests start must be able to hear Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: processes of the tests must receive Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np
@@ -39,7 +39,7 @@ SLOW = (
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest, so that no worker is left with one of them at the end."""
+    """Run the slowest files first, so that no worker is busy with one of them at the end."""
     items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
 
 
@@ -63,7 +63,7 @@ def kernels():
 
 @pytest.fixture
 def roadict(monkeypatch, capsys):
-    """Run the program inside this process, which spares the start: ``roadict("learn", ...)`` gives a Result."""
+    """Run the program in this process, which avoids its startup: ``roadict("learn", ...)`` returns a Result."""
 
     def run(*arguments):
         return program.run_here(arguments, monkeypatch, capsys)
@@ -98,7 +98,7 @@ def make_problem():
 
 
 class ThreadComm:
-    """One of several ranks that are threads of this process: what processes do, without starting any."""
+    """One of several ranks that are threads of this process."""
 
     def __init__(self, rank, size, barrier, slots):
         self.rank, self.size, self._barrier, self._slots = rank, size, barrier, slots
@@ -106,7 +106,7 @@ class ThreadComm:
     def sum(self, array):
         self._slots[self.rank] = np.array(array)
         self._barrier.wait(120)
-        assert len({(slot.shape, slot.dtype) for slot in self._slots}) == 1, "ranks do not sum the same thing"
+        assert len({(slot.shape, slot.dtype) for slot in self._slots}) == 1, "ranks sum different things"
         total = self._slots[0].copy()
         for slot in self._slots[1:]:
             total += slot
@@ -116,7 +116,7 @@ class ThreadComm:
 
 @pytest.fixture
 def on_ranks(monkeypatch):
-    """Return a function that runs ``work(comm)`` on every rank at once; ROAD fits within are of all ranks together."""
+    """Return a function that runs ``work(comm)`` on all ranks concurrently; ROAD in ``work`` fits on all ranks."""
     own = threading.local()
     monkeypatch.setattr(road_estimator, "current", lambda: getattr(own, "comm", SERIAL))
 
@@ -130,7 +130,7 @@ def on_ranks(monkeypatch):
                 results[rank] = work(own.comm)
             except BaseException as failure:
                 failures[rank] = failure
-                if not isinstance(failure, ValueError):  # those are agreed on by all ranks
+                if not isinstance(failure, ValueError):  # raised on all ranks
                     barrier.abort()
 
         threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
@@ -148,7 +148,7 @@ def on_ranks(monkeypatch):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Give a Chromium to open pages in; one for all tests, as its start takes a second or two."""
+    """A Chromium to open pages in, shared by all tests, as its startup takes a second or two."""
     if reason := browser.missing():
         pytest.skip(reason)
     with browser.browser() as opened:

@@ -1,4 +1,4 @@
-"""What ``help()`` tells: every public name has its parameters, defaults, shapes and an example; doctests run those."""
+"""Docstrings: every public name documents its parameters, defaults, shapes and an example that doctest runs."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ from roadict import ROAD, AlternatingDictionaryLearning, SparseCoder
 from roadict.synthetic import planted
 
 MODULES = ("roadict", "roadict.metrics", "roadict.synthetic", "roadict.pictures", "roadict.plotting")
-MORE = (("roadict.runs.history", "History"), ("roadict.runs.loop", "Snapshot"))  # what the others hand out
+MORE = (("roadict.runs.history", "History"), ("roadict.runs.loop", "Snapshot"))  # returned by the others
 NAMES = [
     (module, name) for module in MODULES for name in importlib.import_module(module).__all__ if name != "__version__"
 ]
@@ -23,7 +23,7 @@ def found(module, name):
 
 
 def sections(thing):
-    """The parts of a numpydoc docstring, by title; the summary has none."""
+    """The sections of a numpydoc docstring, by title; the summary has none."""
     pieces = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(thing) + "\n", flags=re.MULTILINE)
     return {"": pieces[0]} | dict(zip(pieces[1::2], pieces[2::2], strict=True))
 
@@ -35,7 +35,7 @@ def entries(text):
 
 
 def parameters(thing):
-    """The parameters a caller gives; those of a class go to its constructor."""
+    """The named parameters; of a class, those of its constructor."""
     given = inspect.signature(thing).parameters.values()
     return [parameter for parameter in given if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]
 
@@ -48,15 +48,15 @@ def test_every_public_name_has_a_running_example(module, name):
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
-def test_every_parameter_is_told_with_its_default(module, name):
+def test_every_parameter_is_documented_with_its_default(module, name):
     thing = found(module, name)
     parts = sections(thing)
-    told = entries(parts["Attributes" if name == "Planted" else "Parameters"])
-    assert list(told) == [parameter.name for parameter in parameters(thing)]
+    documented = entries(parts["Attributes" if name == "Planted" else "Parameters"])
+    assert list(documented) == [parameter.name for parameter in parameters(thing)]
     for parameter in parameters(thing):
         if parameter.default is not parameter.empty:
             shown = f'"{parameter.default}"' if isinstance(parameter.default, str) else repr(parameter.default)
-            kind = told[parameter.name].replace("1e-4", "0.0001")
+            kind = documented[parameter.name].replace("1e-4", "0.0001")
             assert kind == "None" or kind.endswith(f"default={shown}"), parameter.name
     if not inspect.isclass(thing) and inspect.signature(thing).return_annotation not in (None, "None"):
         assert parts["Returns"].strip()

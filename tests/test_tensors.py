@@ -22,9 +22,9 @@ SETTINGS = {"rho": 10.0, "max_iter": 2, "tol": 0, "n_init": 1, "random_state": 0
     ids=["sparse", "complex", "meta"],
 )
 def test_a_tensor_without_plain_numbers_is_refused_in_one_line(tensor):
-    with pytest.raises(ValueError, match="cannot be used; pass a dense one of real numbers") as refused:
+    with pytest.raises(ValueError, match="cannot be used; pass a dense one of real numbers") as raised:
         ROAD(4, **SETTINGS).fit(tensor)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_sixteen_bit_floats_are_accepted():

@@ -1,4 +1,4 @@
-"""What ROAD minimises: every variant of the paper as data.
+"""The optimisation problems of ROAD: every variant of the paper as data.
 
 With blocks A_k (sparse), B_k (rank one), C_k (consensus) and slacks S1, S2, S3::
 
@@ -6,8 +6,8 @@ With blocks A_k (sparse), B_k (rank one), C_k (consensus) and slacks S1, S2, S3:
     s.t. A_k = C_k + S1_k,   B_k = C_k + S2_k,   Y = Σ_k C_k + S3
 
 g1 and g2 are ridges ``(β/2)‖S‖²`` (an infinite β: the slack is zero). g3, the data term, is a ridge or the ball
-``‖S3‖_F ≤ ε``, and it is nothing at all where an entry of Y was not observed. The terms of A and B have names; each
-engine has a table of its steps for them.
+``‖S3‖_F ≤ ε``, and vanishes at unobserved entries of Y. The terms of A and B have names, for which each engine has a
+table of steps.
 """
 
 import math
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 Triple = tuple[float, float, float]
 
 THEOREM_MARGIN = 2.0
-"""Theorem 1 asks for ρ_i > β_i + 2; ρ_i > β_i suffices (docs/paper-to-code.md)."""
+"""Theorem 1 requires ρ_i > β_i + 2; ρ_i > β_i suffices (docs/paper-to-code.md)."""
 
 
 class Sparse(StrEnum):
@@ -39,7 +39,7 @@ class RankOne(StrEnum):
 
 @dataclass(frozen=True)
 class Formulation:
-    """The terms of the problem: of the slacks, the third being the data term, and of the blocks.
+    """The terms of the slacks, the third of which is the data term, and of the blocks.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Formulation:
 
     @property
     def kind(self) -> tuple[Sparse, RankOne, bool, bool]:
-        """What decides which arithmetic an engine does: problems that share it may share a batch on a GPU."""
+        """What determines an engine's arithmetic: problems of the same kind may share a GPU batch."""
         return self.sparse, self.rank_one, self.exact_consensus, self.radius is None
 
     @property
@@ -67,17 +67,17 @@ class Formulation:
         return math.isinf(self.betas[0]) and math.isinf(self.betas[1])
 
     def slack_share(self, index: int, rho: float) -> float:
-        """Share of ``residual + U_i`` that the ridge step leaves in slack i (0, 1 or 2)."""
+        """Share of ``residual + U_i`` that the ridge step assigns to slack i (0, 1 or 2)."""
         return rho / (self.betas[index] + rho)
 
     def misfit_share(self, misfit: float, rho: float) -> float:
-        """Share of the data misfit that S3 may keep, given the Frobenius norm of ``Y - ΣC + U3``."""
+        """Share of the data misfit that S3 absorbs, given the Frobenius norm of ``Y - ΣC + U3``."""
         if self.radius is None:
             return self.slack_share(2, rho)
         return 1.0 if misfit <= self.radius else self.radius / misfit
 
     def misfit_cost(self, slack_norm: float) -> float:
-        """Squared misfit of the Lasso form, given the Frobenius norm of S3; the other forms' objective has none."""
+        """Squared-misfit term of the Lasso objective, given the Frobenius norm of S3; 0 for the other forms."""
         weighed = self.exact_consensus and self.radius is None
         return self.betas[2] / 2 * slack_norm**2 if weighed else 0.0
 
@@ -99,14 +99,14 @@ def inexact(betas: Triple) -> Formulation:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem for an engine.
+    """A problem for an engine.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        Finite; unobserved entries hold zero.
+        Finite, zero at unobserved entries.
     observed : bool array of shape (n_samples, n_features), or None
-        None: every entry was observed.
+        None: all entries are observed.
     formulation : Formulation
     rhos : (float, float, float)
         Penalties ρ1, ρ2, ρ3 of the augmented Lagrangian; all equal unless the formulation is inexact.
@@ -118,7 +118,7 @@ class Problem:
     rhos: Triple
 
     def __post_init__(self) -> None:
-        """Refuse what the fused recurrence cannot do."""
+        """Reject what the fused recurrence cannot do."""
         if self.formulation.exact_consensus and len(set(self.rhos)) > 1:
             raise ValueError(f"rhos={self.rhos} must be equal unless the formulation is inexact")
 
@@ -129,18 +129,18 @@ def check_penalties(betas: Triple, rhos: Triple) -> str | None:
     Returns
     -------
     str or None
-        A warning where β_i < ρ_i ≤ β_i + 2: outside the paper's bound, inside the one that suffices.
+        A warning if β_i < ρ_i ≤ β_i + 2: sufficient, but outside the paper's bound.
 
     Raises
     ------
     ValueError
-        Where ρ_i ≤ β_i.
+        If ρ_i ≤ β_i.
 
     Examples
     --------
     >>> check_penalties((200.0, 300.0, 250.0), (210.0, 310.0, 260.0))
     >>> check_penalties((200.0, 300.0, 250.0), (201.0, 310.0, 260.0))
-    'rho1=201 exceeds beta1=200, which suffices, but not beta1 + 2 as the proof of convergence asks'
+    'rho1=201 exceeds beta1=200, which suffices, but not beta1 + 2, as the proof of convergence requires'
     """
     for i, (beta, rho) in enumerate(zip(betas, rhos, strict=True), start=1):
         if not rho > beta:
@@ -152,6 +152,6 @@ def check_penalties(betas: Triple, rhos: Triple) -> str | None:
         if rho <= beta + THEOREM_MARGIN:
             return (
                 f"rho{i}={rho:g} exceeds beta{i}={beta:g}, which suffices, "
-                f"but not beta{i} + {THEOREM_MARGIN:g} as the proof of convergence asks"
+                f"but not beta{i} + {THEOREM_MARGIN:g}, as the proof of convergence requires"
             )
     return None

@@ -1,4 +1,4 @@
-"""Two-stage dictionary learning: a coder and an update in turn, until neither changes anything."""
+"""Two-stage dictionary learning: alternate a coder and an update until convergence."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roadict.checkpoints.journal import RunJournal, resume
 from roadict.checkpoints.schedule import Checkpoints
 from roadict.coders.omp import omp_of_order_one
-from roadict.coders.registry import TAKES, encode
+from roadict.coders.registry import CODER_PARAMETERS, encode
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
 from roadict.runs.driving import Fitting
@@ -20,29 +20,29 @@ from roadict.runs.measures import Changes
 from roadict.runs.result import Fit
 from roadict.runs.state import RunState
 from roadict.updates.registry import UPDATES, Update
-from roadict.updates.replace import renew_rare_atoms, replace_atoms
+from roadict.updates.replace import replace_atoms, replace_rare_atoms
 from roadict.updates.sequential import absolute_penalty
-from roadict.updates.sparse import change, energies, residual
+from roadict.updates.sparse import energies, relative_change, residual
 
 Array = NDArray[np.floating]
 Stage = Callable[[Array, Array, Array], Array]
 
 CANDIDATES = 10
-"""Samples drawn for every atom of a start, of which the one least like the atoms before it is taken."""
-SETTLING = 0.2
-"""Share of the iterations, at the end, in which the objective must not rise."""
-RENEWAL = 10
-"""Iterations between two renewals of rarely used atoms, while the objective may rise."""
-SMALL_WORK = 2**22
-"""Multiplications of a coding stage below which a second thread costs more than it gives."""
+"""Samples drawn for every initial atom, of which the one least similar to the previous atoms is taken."""
+REFINEMENT = 0.2
+"""Share of the iterations, at the end, in which the objective never rises."""
+REPLACE_EVERY = 10
+"""Iterations between two replacements of rarely used atoms, while the objective may rise."""
+MIN_PARALLEL_WORK = 2**22
+"""Minimum number of multiplications of a coding stage for more than one thread."""
 
 
 def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> Array:
-    """Draw samples that are unlike each other; Gaussian directions where there are too few.
+    """Draw mutually dissimilar samples, completed by Gaussian directions if there are too few.
 
-    Every atom is, of ten samples drawn at random, the one whose largest correlation with the atoms before it is
-    smallest. Two atoms that start as neighbours tend to stay so: plain draws find fewer planted atoms.
-    ``road.start.draw_samples`` differs: samples in random order, on any number of ranks, but for repeated directions.
+    Each atom is the one of ten random samples whose largest correlation with the previous atoms is smallest: similar
+    initial atoms tend to stay similar, and plain draws recover fewer planted atoms. ``road.start.draw_samples``, in
+    contrast, only skips repeated directions and supports any number of ranks.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> 
 class Alternation:
     """A run in progress: each step codes the samples and updates the dictionary.
 
-    In the first four fifths of the iterations the codes are those of the coder, be they better or worse than the
-    ones before: greedy coders are no minimisers, and their slips are what leads out of wrong minima. Every tenth time
-    the rarely used atoms are renewed. The last fifth
-    starts from the best iteration, a sample keeps its codes where the coder's are worse, and a step that would
-    raise the objective is not taken. An update that finds its own codes goes downhill from the start.
+    The first four fifths of the iterations explore: the codes are those of the coder, better or worse than before.
+    Greedy coders do not minimise the objective, and their errors help to escape poor local minima. Every tenth
+    iteration replaces rarely used atoms. The last fifth refines the best iteration: a sample retains its codes if the
+    coder's are worse, and steps that would raise the objective are rejected. An update without a coder refines from the
+    start.
 
     Parameters
     ----------
@@ -82,13 +82,13 @@ class Alternation:
     dictionary : array of shape (n_components, n_features), rows of unit norm
     update : Update
     code : callable or None
-        ``code(data, dictionary, codes) -> codes``; None: the update finds the codes.
+        ``code(data, dictionary, codes) -> codes``; None: the update computes the codes.
     codes : array of shape (n_samples, n_components)
-        Where an update without a coder starts; with a coder, they do not matter.
+        Initial codes of an update without a coder; ignored with a coder.
     alpha : float
-        Weight of the penalty on the codes in the objective; 0: there is none.
+        Weight of the penalty on the codes in the objective; 0: no penalty.
     arguments : dict of str to float
-        For the update: what it takes.
+        Keyword arguments of the update.
     max_iter : int
     """
 
@@ -110,7 +110,7 @@ class Alternation:
         self._data, self._size = data, float(np.linalg.norm(data))
         self._step, self._code, self._alpha = partial(update.step, **arguments), code, alpha
         self._penalty = update.penalty if code is None and update.penalty else absolute_penalty
-        self._exploring = 0 if code is None else max_iter - round(SETTLING * max_iter)
+        self._exploring = 0 if code is None else max_iter - round(REFINEMENT * max_iter)
         self._dictionary, self._codes = dictionary, codes
         self._errors = energies(residual(data, dictionary, codes))
         self._objective = self._evaluate(codes, self._errors)
@@ -120,39 +120,39 @@ class Alternation:
     def step(self, following: float | None = None) -> Changes:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
         before = self._dictionary, self._codes
-        settling = self._iterations >= self._exploring
+        refining = self._iterations >= self._exploring
         if self._iterations == self._exploring and self._code is not None and self._iterations > 0:
             self._objective, self._dictionary, self._codes, self._errors = self._best
-        elif 0 < self._iterations <= self._exploring - RENEWAL and self._iterations % RENEWAL == 0:
-            self._dictionary = renew_rare_atoms(self._data, self._dictionary, self._codes)
+        elif 0 < self._iterations <= self._exploring - REPLACE_EVERY and self._iterations % REPLACE_EVERY == 0:
+            self._dictionary = replace_rare_atoms(self._data, self._dictionary, self._codes)
         self._iterations += 1
-        codes = self._codes if self._code is None else self._coded(self._code, settling)
+        codes = self._codes if self._code is None else self._encode(self._code, refining)
         dictionary, codes = self._step(self._data, self._dictionary, codes)
         dictionary, codes = replace_atoms(self._data, dictionary, codes, self._alpha)
         errors = energies(residual(self._data, dictionary, codes))
         objective = self._evaluate(codes, errors)
-        if not settling or not objective > self._objective:  # not a number is taken, and ends the run
+        if not refining or not objective > self._objective:  # NaN is accepted, and ends the run
             self._objective, self._dictionary, self._codes, self._errors = objective, dictionary, codes, errors
         if self._objective < self._best[0]:
             self._best = (self._objective, self._dictionary, self._codes, self._errors)
         return Changes(
             objective=self._objective,
-            code_change=change(before[1], self._codes),
-            atom_change=change(before[0], self._dictionary),
+            code_change=relative_change(before[1], self._codes),
+            atom_change=relative_change(before[0], self._dictionary),
             error=math.sqrt(self._errors.sum()) / self._size,
         )
 
     def best(self, unit: float) -> tuple[Array, Array, float, float]:
-        """Return atoms and codes of the smallest objective so far, that objective in the user's unit, and the error.
+        """Return atoms, codes, objective (in the user's units) and error of the best iteration so far.
 
-        A run that ends while exploring may have seen better ones than its last.
+        While exploring, the last iteration need not be the best.
         """
         objective, dictionary, codes, errors = self._best
         return dictionary, codes, objective * unit, math.sqrt(errors.sum()) / self._size
 
-    def _coded(self, code: Stage, settling: bool) -> Array:
+    def _encode(self, code: Stage, refining: bool) -> Array:
         codes = code(self._data, self._dictionary, self._codes)
-        if settling:
+        if refining:
             worse = self._costs(codes, energies(residual(self._data, self._dictionary, codes))) > self._costs(
                 self._codes, self._errors
             )
@@ -160,7 +160,7 @@ class Alternation:
         return codes
 
     def _costs(self, codes: Array, errors: Array) -> Array:
-        """What every sample adds to the objective of a run with a coder, up to a common factor."""
+        """Contribution of every sample to the objective of a run with a coder, up to a common factor."""
         costs: Array = errors / 2 + self._alpha * np.abs(codes).sum(axis=1) if self._alpha > 0 else errors
         return costs
 
@@ -222,15 +222,15 @@ def learn(
     update : str
         A key of ``UPDATES``.
     coder : str or None
-        A name of ``roadict.coders``; None: the update finds its codes.
+        A key of ``CODER_PARAMETERS``; None: the update computes the codes.
     n_nonzero_coefs, ridge, n_jobs
         As for ``AlternatingDictionaryLearning``.
     alpha, coder_alpha : float
-        Weight or threshold of the update and of the objective, in the units of data; that of the coder, or None.
+        Weight or threshold of the update and the objective, and of the coder (None: its default), in the units of data.
     rule, view
-        When the run ends, and how it is shown.
+        As for ``follow``.
     checkpoints : Checkpoints or None
-        Saves the run from time to time; it resumes from the checkpoint loaded, if there is one.
+        Saves the run periodically; the run resumes from the loaded checkpoint, if any.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def learn(
         In the user's units.
     """
     method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
-    with closing(Workers(1 if data.size * len(dictionary) < SMALL_WORK else n_jobs)) as workers:
+    with closing(Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs)) as workers:
         code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
         run = Alternation(
             data,
@@ -246,24 +246,24 @@ def learn(
             update=method,
             code=code,
             codes=_starting_codes(data, dictionary, None if code is not None else alpha, n_jobs),
-            arguments={name: given[name] for name in method.takes},
+            arguments={name: given[name] for name in method.parameters},
             alpha=alpha if coder in (None, "lasso") else 0.0,
             max_iter=rule.max_iter,
         )
-        fit = yield from _followed(run, rule, view, checkpoints)
+        fit = yield from _run(run, rule, view, checkpoints)
     yield fit
     return fit
 
 
 def _starting_codes(data: Array, dictionary: Array, alpha: float | None, n_jobs: int | None) -> Array:
-    """Codes of the Lasso, for an update that goes on from them; None for alpha: zero, as a coder will find some."""
+    """Lasso codes, for an update without a coder; alpha None: zeros, as a coder will replace them."""
     if alpha is None:
         return np.zeros((len(data), len(dictionary)))
     return encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
 
 
-def _followed(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | None) -> Fitting[Fit]:
-    """Run from the start, or from the checkpoint loaded, and return the best iteration in the user's units."""
+def _run(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | None) -> Fitting[Fit]:
+    """Run from the start, or from the loaded checkpoint, and return the best iteration in the user's units."""
     start = run.dictionary(), run.codes()
     loaded = None if checkpoints is None else checkpoints.take_loaded()
     before = None if loaded is None else resume(loaded, run)[0]
@@ -275,25 +275,25 @@ def _followed(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints
         objective, error = float(last["objective"][-1]), float(last["error"][-1])
     else:
         dictionary, codes, objective, error = run.best(view.unit)
-    signs = leading_signs(dictionary)  # largest entry of an atom positive
+    signs = leading_signs(dictionary)
     return Fit(outcome, dictionary * signs[:, None], codes * (signs * view.unit), error, objective)
 
 
 def _coding_stage(
     coder: str, n_features: int, n_nonzero_coefs: int | None, alpha: float | None, workers: Workers
 ) -> Stage:
-    """Make a function of (data, dictionary, codes before) that returns new codes."""
+    """Return a function (data, dictionary, previous codes) -> codes."""
     if coder == "omp":
-        asked = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
-        return lambda data, atoms, _: omp_of_order_one(data, atoms, min(asked, *atoms.shape), workers)
-    takes = TAKES[coder]
+        requested = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
+        return lambda data, atoms, _: omp_of_order_one(data, atoms, min(requested, *atoms.shape), workers)
+    accepted = CODER_PARAMETERS[coder]
     return lambda data, atoms, codes: encode(
         data,
         None,
         atoms,
         algorithm=coder,
-        n_nonzero_coefs=n_nonzero_coefs if "n_nonzero_coefs" in takes else None,
-        alpha=alpha if "alpha" in takes else None,
-        start=codes if "start" in takes else None,
+        n_nonzero_coefs=n_nonzero_coefs if "n_nonzero_coefs" in accepted else None,
+        alpha=alpha if "alpha" in accepted else None,
+        start=codes if "start" in accepted else None,
         n_jobs=workers.n_threads,
     )

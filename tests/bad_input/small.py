@@ -25,7 +25,7 @@ def changed(place, value, data=X):
     return copy
 
 
-def says(*pieces):
+def pattern(*pieces):
     """Return a pattern for a message that contains these pieces in this order."""
     return "(?s)" + ".*".join(map(re.escape, pieces))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from .small import MISSING, M, N, X, changed, road, says
+from .small import MISSING, M, N, X, changed, pattern, road
 
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"  # the runs here are short on purpose
@@ -14,23 +14,23 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (MISSING, says("NaN")),
-        (changed((3, 2), np.inf), says("infinity")),
-        (changed((3, 2), -np.inf), says("infinity")),
-        (np.zeros((0, M)), says("0 sample(s)")),
-        (np.zeros((N, 0)), says("0 feature(s)")),
-        (X[:1], says("1 sample(s)", "2")),
-        (np.zeros((N, M)), says("all entries of X are zero")),
-        (np.zeros((N, M), np.int64), says("all entries of X are zero")),
-        (np.array([["a", "b"], ["c", "d"]], dtype=object), says("convert", "'a'")),
-        (np.array([["1", "b"], ["2", "3"]]), says("convert", "b")),
-        (np.array([[1.0, None], [2.0, 3.0]], dtype=object), says("NaN")),
-        (X + 1j, says("Complex")),
-        (X[0], says("2D")),
-        (X.reshape(N, 3, 2), says("dim 3")),
-        (3.0, says("2D")),
-        (None, says("2D")),
-        ([[1.0, 2.0], [3.0]], says("inhomogeneous")),
+        (MISSING, pattern("NaN")),
+        (changed((3, 2), np.inf), pattern("infinity")),
+        (changed((3, 2), -np.inf), pattern("infinity")),
+        (np.zeros((0, M)), pattern("0 sample(s)")),
+        (np.zeros((N, 0)), pattern("0 feature(s)")),
+        (X[:1], pattern("1 sample(s)", "2")),
+        (np.zeros((N, M)), pattern("all entries of X are zero")),
+        (np.zeros((N, M), np.int64), pattern("all entries of X are zero")),
+        (np.array([["a", "b"], ["c", "d"]], dtype=object), pattern("convert", "'a'")),
+        (np.array([["1", "b"], ["2", "3"]]), pattern("convert", "b")),
+        (np.array([[1.0, None], [2.0, 3.0]], dtype=object), pattern("NaN")),
+        (X + 1j, pattern("Complex")),
+        (X[0], pattern("2D")),
+        (X.reshape(N, 3, 2), pattern("dim 3")),
+        (3.0, pattern("2D")),
+        (None, pattern("2D")),
+        ([[1.0, 2.0], [3.0]], pattern("inhomogeneous")),
     ],
 )
 def test_data_that_is_not_a_matrix_of_finite_numbers(data, message):
@@ -51,10 +51,10 @@ def test_nan_is_refused_with_the_remedy():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (changed(7, np.nan, MISSING), says("no observed entry", "row 7")),
-        (np.full((N, M), np.nan), says(f"{N} samples", "no observed entry", "row 0")),
-        (changed((3, 2), np.inf, MISSING), says("infinity")),
-        (np.where(np.isnan(MISSING), np.nan, 0), says("all entries of X are zero")),
+        (changed(7, np.nan, MISSING), pattern("no observed entry", "row 7")),
+        (np.full((N, M), np.nan), pattern(f"{N} samples", "no observed entry", "row 0")),
+        (changed((3, 2), np.inf, MISSING), pattern("infinity")),
+        (np.where(np.isnan(MISSING), np.nan, 0), pattern("all entries of X are zero")),
     ],
 )
 def test_data_with_missing_entries(data, message):

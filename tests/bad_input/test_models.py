@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from roadict import load
 from roadict.files.models import FORMAT_VERSION, ModelFileError
 
-from .small import MISSING, K, M, N, X, changed, road, says
+from .small import MISSING, K, M, N, X, changed, pattern, road
 
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"  # the runs here are short on purpose
@@ -37,13 +37,13 @@ def fitted():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (X[:, :-1], says("5 features", "6 features")),
-        (np.hstack([X, X]), says("12 features", "6 features")),
-        (X[0], says("2D")),
-        (X[:0], says("0 sample(s)")),
-        (MISSING, says("NaN")),
-        (changed((0, 0), np.inf), says("infinity")),
-        (X + 1j, says("Complex")),
+        (X[:, :-1], pattern("5 features", "6 features")),
+        (np.hstack([X, X]), pattern("12 features", "6 features")),
+        (X[0], pattern("2D")),
+        (X[:0], pattern("0 sample(s)")),
+        (MISSING, pattern("NaN")),
+        (changed((0, 0), np.inf), pattern("infinity")),
+        (X + 1j, pattern("Complex")),
     ],
 )
 def test_data_to_transform(fitted, data, message):
@@ -55,12 +55,12 @@ def test_data_to_transform(fitted, data, message):
 def test_transform_with_missing_entries_needs_one_per_sample():
     model = road(missing_values=np.nan).fit(MISSING)
     assert np.isfinite(model.transform(MISSING)).all()
-    with pytest.raises(ValueError, match=says("no observed entry", "row 3")):
+    with pytest.raises(ValueError, match=pattern("no observed entry", "row 3")):
         model.transform(changed(3, np.nan, MISSING))
 
 
 def test_codes_to_turn_back(fitted):
-    with pytest.raises(ValueError, match=says("7 columns", "8 atoms")):
+    with pytest.raises(ValueError, match=pattern("7 columns", "8 atoms")):
         fitted.inverse_transform(np.ones((3, K - 1)))
     with pytest.raises(ValueError, match="NaN"):
         fitted.inverse_transform(np.full((3, K), np.nan))
@@ -95,24 +95,24 @@ def test_saved_models_can_be_loaded(fitted, model_file):
 def test_truncated_model_files(model_file, share):
     raw = model_file.read_bytes()
     model_file.write_bytes(raw[: int(share * len(raw))])
-    with pytest.raises(ModelFileError, match=says("model.npz", "is damaged or cut short" if share else "is empty")):
+    with pytest.raises(ModelFileError, match=pattern("model.npz", "is damaged or cut short" if share else "is empty")):
         load(model_file)
 
 
 def test_foreign_files_are_refused(tmp_path):
     foreign = tmp_path / "foreign.npz"
     np.savez(foreign, data=X)
-    with pytest.raises(ModelFileError, match=says("foreign.npz", "not a roadict model", "data")):
+    with pytest.raises(ModelFileError, match=pattern("foreign.npz", "not a roadict model", "data")):
         load(foreign)
     np.save(tmp_path / "foreign.npy", X)
-    with pytest.raises(ModelFileError, match=says("foreign.npy", "not a roadict model")):
+    with pytest.raises(ModelFileError, match=pattern("foreign.npy", "not a roadict model")):
         load(tmp_path / "foreign.npy")
     foreign.write_text("hello\n")
-    with pytest.raises(ModelFileError, match=says("foreign.npz", "not a roadict model")):
+    with pytest.raises(ModelFileError, match=pattern("foreign.npz", "not a roadict model")):
         load(foreign)
     with zipfile.ZipFile(foreign, "w") as archive:
         archive.writestr("note.txt", "hello")
-    with pytest.raises(ModelFileError, match=says("foreign.npz")):
+    with pytest.raises(ModelFileError, match=pattern("foreign.npz")):
         load(foreign)
 
 
@@ -130,23 +130,23 @@ def test_pickles_are_refused_and_never_run(fitted, model_file, tmp_path):
     trap = tmp_path / "ran"
     pickled = tmp_path / "pickled.npz"
     pickled.write_bytes(pickle.dumps(Tripwire(trap)))
-    with pytest.raises(ModelFileError, match=says("pickled.npz", "not a roadict model")):
+    with pytest.raises(ModelFileError, match=pattern("pickled.npz", "not a roadict model")):
         load(pickled)
     pickled.write_bytes(pickle.dumps(fitted))
-    with pytest.raises(ModelFileError, match=says("pickled.npz", "not a roadict model")):
+    with pytest.raises(ModelFileError, match=pattern("pickled.npz", "not a roadict model")):
         load(pickled)
     rewrite(model_file, components_=np.array([Tripwire(trap)], dtype=object))
-    with pytest.raises(ModelFileError, match=says("pickled objects", "components_", "never opens")):
+    with pytest.raises(ModelFileError, match=pattern("pickled objects", "components_", "never opens")):
         load(model_file)
     assert not trap.exists()
 
 
 def test_newer_and_other_models(model_file):
     rewrite(model_file, format_version=np.array(FORMAT_VERSION + 1), written_by=np.array("roadict 99.1"))
-    with pytest.raises(ModelFileError, match=says(f"format {FORMAT_VERSION + 1}", "install roadict 99.1")):
+    with pytest.raises(ModelFileError, match=pattern(f"format {FORMAT_VERSION + 1}", "install roadict 99.1")):
         load(model_file)
     rewrite(model_file, format_version=np.array(FORMAT_VERSION), kind=np.array("Forest"))
-    with pytest.raises(ModelFileError, match=says("Forest", "cannot read")):
+    with pytest.raises(ModelFileError, match=pattern("Forest", "cannot read")):
         load(model_file)
 
 
@@ -169,12 +169,12 @@ def test_newer_and_other_models(model_file):
 )
 def test_models_whose_parts_do_not_match(model_file, entries):
     rewrite(model_file, **entries)
-    with pytest.raises(ModelFileError, match=says("model.npz")):
+    with pytest.raises(ModelFileError, match=pattern("model.npz")):
         load(model_file)
 
 
 def test_paths_without_a_model(tmp_path):
-    with pytest.raises(FileNotFoundError, match=says("nothing.npz")):
+    with pytest.raises(FileNotFoundError, match=pattern("nothing.npz")):
         load(tmp_path / "nothing.npz")
     with pytest.raises(OSError, match=re.escape(tmp_path.name)):
         load(tmp_path)
@@ -199,7 +199,7 @@ def test_saving_to_an_unusable_path_leaves_nothing(fitted, tmp_path):
 def test_saving_to_a_protected_folder_leaves_nothing(fitted, tmp_path):
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(PermissionError, match=says("model.npz")):
+        with pytest.raises(PermissionError, match=pattern("model.npz")):
             fitted.save(tmp_path / "model.npz")
         assert list(tmp_path.iterdir()) == []
     finally:
@@ -248,5 +248,5 @@ def test_models_edited_by_hand_are_refused(tmp_path, name, value):
     with np.load(tmp_path / "model.npz") as file:
         arrays = dict(file)
     np.savez(tmp_path / "edited.npz", **(arrays | {name: value}))
-    with pytest.raises(ValueError, match="not a whole ROAD model"):
+    with pytest.raises(ValueError, match="not a complete ROAD model"):
         load(tmp_path / "edited.npz")

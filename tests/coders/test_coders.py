@@ -1,4 +1,4 @@
-"""Every coder against an independent truth, and what all of them have in common."""
+"""Every coder against an independent truth, and the properties common to all."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, orthogonal_mp
 
 from roadict.coders.half import half_threshold
-from roadict.coders.registry import TAKES, encode
+from roadict.coders.registry import CODER_PARAMETERS, encode
 
 M, K = 12, 24
 CASES = [
@@ -110,7 +110,7 @@ def test_sparse_signals_are_coded_exactly(algorithm):
     np.testing.assert_allclose(codes, truth, atol=1e-6)
 
 
-def test_subspace_pursuit_mends_what_omp_cannot():
+def test_subspace_pursuit_recovers_more_supports_than_omp():
     dictionary = unit_rows((60, 24))
     data, truth = sparse_signals(200, dictionary, 5)
     found = {a: (code(data, dictionary, a, n_nonzero_coefs=5) != 0) == (truth != 0) for a in ("omp", "sp")}
@@ -136,8 +136,8 @@ def test_matching_pursuit_refines_the_atoms_it_may_use():
 
 
 @pytest.mark.parametrize(("algorithm", "joined"), [("sp", 1), ("cosamp", 2)])
-def test_exchanges_are_those_of_the_definition(algorithm, joined):
-    """Join with the best of the residual, fit, keep the largest (subspace pursuit: fit again), until it grows."""
+def test_exchanges_follow_the_definition(algorithm, joined):
+    """Add the best atoms for the residual, fit, retain the largest codes (sp: refit), until the residual grows."""
     dictionary, data, sparsity = unit_rows((40, 20)), samples(30, 20), 4
     for sample, found in zip(data, code(data, dictionary, algorithm, n_nonzero_coefs=sparsity), strict=True):
         best, residual = np.zeros(40), sample
@@ -155,7 +155,7 @@ def test_exchanges_are_those_of_the_definition(algorithm, joined):
 
 
 def lasso_gap(data, codes, dictionary, alpha):
-    """Objective less its dual at the residual, shrunk until feasible; of every sample."""
+    """Relative duality gap of every sample; the dual point is the residual, shrunk to feasibility."""
     residual = data - codes @ dictionary
     dual = residual * np.minimum(1, alpha / np.abs(residual @ dictionary.T).max(axis=1, keepdims=True))
     objective = (residual**2).sum(axis=1) / 2 + alpha * np.abs(codes).sum(axis=1)
@@ -222,7 +222,7 @@ def test_basis_pursuit_with_a_bound_is_a_lasso_on_its_boundary(epsilon):
     np.testing.assert_allclose((products * np.sign(codes))[codes != 0], (alpha * (codes != 0))[codes != 0], rtol=1e-5)
 
 
-def test_basis_pursuit_out_of_reach_fits_as_well_as_it_can():
+def test_basis_pursuit_with_an_unattainable_bound_returns_the_best_fit():
     dictionary, data = unit_rows((5, M)), samples(20)
     truth = np.linalg.lstsq(dictionary.T, data.T)[0].T
     for epsilon in (None, 0.1):
@@ -277,7 +277,7 @@ def test_threshold_shrinks_correlations():
 
 
 @pytest.mark.parametrize("algorithm", ["lasso", "threshold"])
-def test_weight_at_none_is_a_tenth_of_the_one_that_makes_zero(algorithm):
+def test_default_weight_is_a_tenth_of_the_one_that_zeroes_all_codes(algorithm):
     dictionary, data = unit_rows((K, M)), samples(5)
     for sample in data:
         alpha = 0.1 * np.abs(dictionary @ sample).max()
@@ -289,20 +289,20 @@ def test_weight_at_none_is_a_tenth_of_the_one_that_makes_zero(algorithm):
 
 
 def test_every_coder_has_a_case():
-    assert {algorithm for algorithm, _ in CASES} == set(TAKES)
+    assert {algorithm for algorithm, _ in CASES} == set(CODER_PARAMETERS)
 
 
 @every_case
-def test_missing_entries_mean_the_same_coder_on_what_was_observed(algorithm, arguments):
+def test_missing_entries_are_ignored(algorithm, arguments):
     dictionary, data = unit_rows((K, M)), samples(20)
     observed = np.random.default_rng(4).random(data.shape) < 0.7
     observed[:, 0] = True
-    hidden = np.where(observed, data, 7.0)
-    codes = code(hidden, dictionary, algorithm, observed, **arguments)
+    filled = np.where(observed, data, 7.0)
+    codes = code(filled, dictionary, algorithm, observed, **arguments)
     for sample, seen, found in zip(data, observed, codes, strict=True):
         truth = code(sample[None, seen], dictionary[:, seen], algorithm, **arguments)[0]
         if algorithm == "half":
-            # Its step depends on the whole dictionary and decides which of the fixed points is found.
+            # Its step depends on the whole dictionary and determines which fixed point is found.
             assert np.isfinite(found).all()
         else:
             np.testing.assert_allclose(found, truth, atol=1e-7)
@@ -376,7 +376,7 @@ def test_poor_dictionaries(algorithm, arguments, dictionary, more):
     arguments = {name: value + more * (name == "n_nonzero_coefs") for name, value in arguments.items()}
     with warnings.catch_warnings():
         if algorithm == "half":
-            warnings.simplefilter("ignore", ConvergenceWarning)  # no sparsity to speak of: plain gradient steps
+            warnings.simplefilter("ignore", ConvergenceWarning)  # hardly sparse: plain gradient steps
         codes = code(data, dictionary, algorithm, **arguments)
     assert np.isfinite(codes).all()
     assert not codes[3].any()
@@ -397,7 +397,7 @@ def test_zero_atoms_change_nothing(algorithm, arguments):
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_small_integers_never_break_a_coder(data):
-    """Whole numbers bring ties, zeros and dependent atoms."""
+    """Small integers produce ties, zeros and dependent atoms."""
     n_features, n_components = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 7))
     entries = st.integers(-2, 2)
     rows = st.lists(entries, min_size=n_features, max_size=n_features)
@@ -417,7 +417,7 @@ def test_small_integers_never_break_a_coder(data):
 
 
 def test_no_sample_at_all():
-    for algorithm in TAKES:
+    for algorithm in CODER_PARAMETERS:
         assert code(samples(0), unit_rows((K, M)), algorithm).shape == (0, K)
 
 
@@ -430,13 +430,13 @@ def test_no_sample_at_all():
         ("half", {"alpha": 0.1, "n_nonzero_coefs": 2}, "both set the sparsity"),
     ],
 )
-def test_arguments_without_use_are_refused(algorithm, arguments, message):
+def test_unused_arguments_are_rejected(algorithm, arguments, message):
     with pytest.raises(ValueError, match=message):
         code(samples(20), unit_rows((K, M)), algorithm, **arguments)
 
 
 def test_matching_pursuit_meets_its_bound_with_more_atoms_than_features():
-    """Near duplicates: the first few atoms do not span the space, and refining them alone would not do."""
+    """Near duplicates: the first few atoms do not span the space, and refining them alone does not suffice."""
     rng = np.random.default_rng(0)
     dictionary = np.tile(rng.standard_normal((8, 6)), (20, 1)) + 0.01 * rng.standard_normal((160, 6))
     data = rng.standard_normal((50, 6))

@@ -1,4 +1,4 @@
-"""Compile the kernels of an iteration for a GPU that need not be there; run by test_cuda without the interpreter."""
+"""Compile the kernels of an iteration without a GPU; run by test_cuda without the interpreter."""
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ HOPPER = GPUTarget("cuda", 90, 32)
 
 
 class Compiled:
-    """In the place of a kernel: a launch compiles it for the arguments given, and carries out nothing."""
+    """Stands in for a kernel: a launch compiles it for the given arguments without running it."""
 
     def __init__(self, kernel):
         self.kernel = kernel
@@ -39,7 +39,7 @@ class Passes:
 
 
 class Ranks:
-    """An exchange among ranks of which there is one."""
+    """A communicator with a single rank."""
 
     rank, size = 0, 1
 
@@ -55,9 +55,9 @@ def main():
     gpu_blocks.top_eigenvectors = Compiled(gpu_blocks.top_eigenvectors)
     rhos, cpu = (1.0,) * 3, torch.device("cpu")
     ExactBatch(Problem(np.ones((40, 34), np.float32), None, constrained(0.0), rhos), 5, 2, cpu)._launch()
-    of_ranks = ExactBatch(Problem(np.ones((40, 12)), np.ones((40, 12), bool), lasso(1.0), rhos), 5, 1, cpu, Ranks())
-    of_ranks._prepare()
-    of_ranks._launch()
+    ranked = ExactBatch(Problem(np.ones((40, 12)), np.ones((40, 12), bool), lasso(1.0), rhos), 5, 1, cpu, Ranks())
+    ranked._prepare()
+    ranked._launch()
 
 
 if __name__ == "__main__":

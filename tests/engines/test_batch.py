@@ -18,15 +18,15 @@ from roadict.engines.gpu.cuda import CudaEngine  # noqa: E402
 from roadict.runs.driving import drive_all  # noqa: E402
 
 
-def in_turn(tasks, pool):
-    """Carry out generators that submit iterations and yield; returns what each has put into its list."""
+def concurrently(tasks, pool):
+    """Drive generators that submit iterations concurrently; returns the list that each has filled."""
     results = [[] for _ in tasks]
     drive_all([task(result, pool) for task, result in zip(tasks, results, strict=True)])
     return results
 
 
-def alone(tasks):
-    return [in_turn([task], None)[0] for task in tasks]
+def one_by_one(tasks):
+    return [concurrently([task], None)[0] for task in tasks]
 
 
 def advance(engine, count, following=None):
@@ -56,10 +56,10 @@ def test_runs_together_are_runs_alone_to_the_bit(make_problem):
         return run
 
     tasks = [task(0, (2, 1)), task(1, (3,)), task(2, (1, 2))]
-    assert in_turn(tasks, Pool(3)) == alone(tasks)
+    assert concurrently(tasks, Pool(3)) == one_by_one(tasks)
 
 
-def test_runs_in_bursts_of_unlike_lengths_are_runs_alone_to_the_bit(make_problem):
+def test_batched_runs_in_bursts_of_different_lengths_are_bit_identical_to_single_runs(make_problem):
     def task(seed, bursts):
         def run(results, pool):
             engine = make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=seed), None, SERIAL, pool)
@@ -70,10 +70,10 @@ def test_runs_in_bursts_of_unlike_lengths_are_runs_alone_to_the_bit(make_problem
         return run
 
     tasks = [task(0, (2, 3)), task(1, (3, 1)), task(2, (1,))]
-    assert in_turn(tasks, Pool(3)) == alone(tasks)
+    assert concurrently(tasks, Pool(3)) == one_by_one(tasks)
 
 
-def test_one_iteration_of_the_batch_serves_all_that_have_submitted_one(make_problem, monkeypatch):
+def test_one_iteration_of_the_batch_serves_all_runs_that_have_submitted_one(make_problem, monkeypatch):
     pool = Pool(3)
     slots = [make_engine("cuda", *make_problem("exact", (5, 3, 30), seed=s), None, SERIAL, pool) for s in range(3)]
     counts, real = [], pool.batch.advance
@@ -109,16 +109,16 @@ def model(n_components=4, **parameters):
     ],
     ids=["missing entries", "another form", "inexact", "another scale", "float32", "fewer samples", "fewer atoms"],
 )
-def test_unlike_fits_do_not_disturb_each_other(first, second):
+def test_fits_of_different_kinds_do_not_affect_each_other(first, second):
     both = (first, second)
-    together = fit_all([model(**parameters) for _, parameters in both], [data for data, _ in both])
-    for each, (data, parameters) in zip(together, both, strict=True):
+    batched = fit_all([model(**parameters) for _, parameters in both], [data for data, _ in both])
+    for each, (data, parameters) in zip(batched, both, strict=True):
         single = model(**parameters).fit(data)
         np.testing.assert_allclose(each.components_, single.components_, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(each.history_["objective"], single.history_["objective"], rtol=1e-12)
 
 
-def test_each_of_many_fits_has_its_callback():
+def test_each_of_many_fits_calls_its_callback():
     seen = []
     models = [
         model(callback=lambda snapshot, index=index: seen.append((index, snapshot.iteration))) for index in (0, 1)
@@ -128,8 +128,8 @@ def test_each_of_many_fits_has_its_callback():
 
 
 @pytest.mark.parametrize("block", ["sparse", "rank_one"])
-def test_runs_with_unlike_blocks_share_no_batch(make_problem, block):
-    """The second has a block that no engine knows: it is refused, where the first one's batch would do another step."""
+def test_runs_with_different_blocks_share_no_batch(make_problem, block):
+    """The second has an unknown block and is rejected; the batch of the first would use a different step."""
     problem, atoms, codes = make_problem("exact", (5, 3, 30))
     form = dataclasses.replace(problem.formulation, **{block: "other"})
     pool = Pool(2)
@@ -139,7 +139,7 @@ def test_runs_with_unlike_blocks_share_no_batch(make_problem, block):
 
 
 def test_ranks_share_no_batch(make_problem):
-    """What ranks sum is of one problem."""
+    """Ranks exchange the sums of a single problem."""
 
     class Two:
         rank, size = 0, 2
@@ -152,7 +152,7 @@ def test_ranks_share_no_batch(make_problem):
     assert kinds == [CudaEngine, Slot]
 
 
-def test_a_start_that_fails_leaves_its_slot_free(make_problem):
+def test_a_start_that_fails_releases_its_slot(make_problem):
     problem, atoms, codes = make_problem("exact", (5, 3, 30))
     pool = Pool(1)
     with pytest.raises(RuntimeError):
@@ -168,13 +168,13 @@ def test_a_start_that_fails_leaves_its_slot_free(make_problem):
         ([model()] * 2, [DATA, DATA], "a model occurs twice; pass different objects"),
     ],
 )
-def test_what_many_fits_refuse(models, data, message):
+def test_invalid_arguments_of_fit_all_are_rejected(models, data, message):
     with pytest.raises(ValueError, match=message):
         fit_all(models, data)
 
 
-def test_memory_that_runs_out_late_is_reported_with_the_remedy(make_problem, monkeypatch):
-    """Without a GPU its memory cannot run out: what torch would raise then is raised for it."""
+def test_running_out_of_memory_late_is_reported_with_the_remedy(make_problem, monkeypatch):
+    """Without a GPU the test raises torch's error itself."""
     pool = Pool(1)
     slot = make_engine("cuda", *make_problem("exact", (5, 3, 30)), None, SERIAL, pool)
 

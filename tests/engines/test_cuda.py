@@ -1,6 +1,6 @@
 """The engine for GPUs, on one or else in Triton's interpreter, which is slow: problems are tiny.
 
-Real GPUs are measured, and compared over 50 iterations, by ``benchmarks/gpu.py``.
+``benchmarks/gpu.py`` measures real GPUs and compares 50 iterations with the Numba engine.
 """
 
 import dataclasses
@@ -71,8 +71,8 @@ def test_three_parts_of_features(make_problem):
 
 
 @pytest.mark.parametrize("form", ["exact", "inexact-three"])
-def test_many_features_go_without_kernels_for_gram_matrices(make_problem, form):
-    shape = (gpu_layout.WIDEST + 6, 3, 20)
+def test_many_features_use_no_kernels_for_gram_matrices(make_problem, form):
+    shape = (gpu_layout.MAX_KERNEL_FEATURES + 6, 3, 20)
     given = make_problem(form, shape)
     assert_same_run(CudaEngine(*given), ReferenceEngine(*given))
 
@@ -94,7 +94,7 @@ def test_a_column_of_zeros_is_neither_read_nor_written(make_problem):
     batch = engine._batch
     dead = batch._scales == 0
     assert 0.1 < float(dead[0, :, :40].double().mean()) < 1
-    batch._sparse[dead] = torch.nan  # whatever lies there
+    batch._sparse[dead] = torch.nan  # must not be read
     engine.step(), reference.step()
     still = dead & (batch._scales == 0)
     assert still.any()
@@ -103,14 +103,14 @@ def test_a_column_of_zeros_is_neither_read_nor_written(make_problem):
 
 
 @pytest.mark.parametrize("form", ["ball", "inexact-three"])
-def test_a_run_goes_on_from_its_state_to_the_bit(make_problem, form):
+def test_a_run_resumes_from_its_state_bit_identically(make_problem, form):
     given = make_problem(form, (6, 4, 40))
     unbroken = CudaEngine(*given)
     for _ in range(2):
         unbroken.step()
     state = unbroken.state()
     resumed = CudaEngine(*given)
-    for start, stop in ((0, 15), (15, 40)):  # as two ranks have written it
+    for start, stop in ((0, 15), (15, 40)):  # as written by two ranks
         parts = {name: array[start:stop] for name, array in state.local.items()}
         resumed.restore(type(state)(parts, state.shared), start)
     assert resumed.step() == unbroken.step()
@@ -118,8 +118,8 @@ def test_a_run_goes_on_from_its_state_to_the_bit(make_problem, form):
 
 
 @pytest.mark.parametrize("form", ["ball", "inexact-three"])
-def test_ranks_exchange_as_often_whatever_the_parts_of_a_checkpoint(make_problem, form):
-    """Ranks that are given one part and two must not be out of step."""
+def test_the_number_of_exchanges_does_not_depend_on_the_parts_of_a_checkpoint(make_problem, form):
+    """Ranks that restore different numbers of parts must stay in step."""
 
     class Counting:
         rank, size, calls = 0, 1, 0
@@ -143,8 +143,7 @@ def test_ranks_exchange_as_often_whatever_the_parts_of_a_checkpoint(make_problem
     assert len(set(counts)) == 1
 
 
-def test_the_loop_looks_at_residuals_every_few_iterations(make_problem):
-    """Where nobody watches; the history has every iteration all the same."""
+def test_an_unwatched_run_in_bursts_records_every_iteration(make_problem):
     given = make_problem("exact", (5, 3, 30))
     watched = drive(follow(CudaEngine(*given), Rule(4, 0, 0.0), View()))
     burst = drive(follow(CudaEngine(*given), Rule(4, 0, 0.0), View(watched=False)))
@@ -170,23 +169,22 @@ def test_a_fit_of_tensors_gives_tensors(tmp_path):
     assert np.array_equal(load(tmp_path / "model.npz").components_, model.components_.numpy())
 
 
-def test_several_starts_give_what_they_give_one_by_one():
-    """On a GPU the starts of a small problem run together; the choice among them is the same."""
+def test_several_starts_give_the_result_of_the_numba_engine():
     data = planted(24, 4, 5, sparsity=2, random_state=3).data
     settings = {"rho": 10.0, "max_iter": 3, "tol": 0, "n_init": 2, "random_state": 0}
-    together = ROAD(3, engine="cuda", **settings).fit(data)
-    single = ROAD(3, engine="numba", **settings).fit(data)
-    assert together.objective_ == pytest.approx(single.objective_, rel=1e-9)
+    ours = ROAD(3, engine="cuda", **settings).fit(data)
+    theirs = ROAD(3, engine="numba", **settings).fit(data)
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-9)
 
 
-def test_auto_takes_a_gpu_only_where_there_is_one():
+def test_auto_chooses_a_gpu_only_if_there_is_one():
     assert engine_name("auto", 100_000, 64, 512) == ("cuda" if torch.cuda.is_available() else "numba")
     assert engine_name("auto", 100, 8, 16) == "numba"
     assert engine_name("auto", 4, 300, 16) == "reference"
     assert engine_name("cuda", 4, 300, 16) == "cuda"
 
 
-def test_auto_leaves_what_the_gpu_does_not_take_to_the_cpu(monkeypatch):
+def test_auto_chooses_the_cpu_for_more_features_than_the_gpu_supports(monkeypatch):
     monkeypatch.setattr("roadict.engines.registry._has_gpu", lambda: True)
     assert engine_name("auto", 20_000, 1024, 300) == "cuda"
     assert engine_name("auto", 20_000, 1025, 300) == "numba"
@@ -197,10 +195,10 @@ def test_wide_eigenvectors_are_the_top_ones(monkeypatch):
     factors = rng.standard_normal((5, 30, 80))
     matrices = np.swapaxes(factors, 1, 2) @ factors
     axes = np.linalg.qr(rng.standard_normal((80, 80)))[0]
-    matrices[3] = axes * np.r_[1, 0.9995, np.full(78, 0.5)] @ axes.T  # hardly a top one
+    matrices[3] = axes * np.r_[1, 0.9995, np.full(78, 0.5)] @ axes.T  # nearly a tie
     matrices[4] = 0
     start = rng.standard_normal((5, 80))
-    monkeypatch.setattr(gpu_wide, "BYTES_AT_ONCE", 3 * matrices[0].nbytes)
+    monkeypatch.setattr(gpu_wide, "MAX_TEMPORARY_BYTES", 3 * matrices[0].nbytes)
     (found,) = gpu_wide.wide_eigenvectors(torch.from_numpy(matrices[None]), torch.from_numpy(start[None])).numpy()
     for matrix, vector in zip(matrices[:4], found, strict=False):
         values, vectors = np.linalg.eigh(matrix)
@@ -208,9 +206,9 @@ def test_wide_eigenvectors_are_the_top_ones(monkeypatch):
     assert np.array_equal(found[4], start[4])
 
 
-def test_what_does_not_fit_is_told_in_bytes(make_problem):
+def test_the_out_of_memory_message_has_sizes_and_remedies(make_problem):
     problem = make_problem("exact", (5, 3, 30))[0]
-    message = str(cuda._too_large(3 * 2**30, 2**30, problem))
+    message = str(cuda._out_of_memory(3 * 2**30, 2**30, problem))
     assert "needs 3.0 GiB of GPU memory and 1.0 GiB are free" in message
     assert "float32" in message
     assert "torchrun" in message
@@ -218,20 +216,20 @@ def test_what_does_not_fit_is_told_in_bytes(make_problem):
 
 @pytest.mark.parametrize("form", ["exact", "inexact-three"])
 @pytest.mark.parametrize("block", ["sparse", "rank_one"])
-def test_a_block_that_the_engine_has_no_step_for_is_refused(make_problem, form, block):
+def test_a_block_without_a_step_is_rejected(make_problem, form, block):
     problem, *start = make_problem(form, (5, 3, 30))
     other = dataclasses.replace(problem.formulation, **{block: "other"})
     with pytest.raises(ValueError, match=f'"cuda" has no step for {block}="other", .*use engine="reference"'):
         CudaEngine(dataclasses.replace(problem, formulation=other), *start)
 
 
-def test_too_many_features_are_refused():
+def test_too_many_features_are_rejected():
     with pytest.raises(cuda.GpuError, match="up to 1024 features, not 1100"):
         ROAD(3, engine="cuda", max_iter=1).fit(np.eye(1100)[:3])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_the_error_says_what_to_do():
+def test_without_a_gpu_the_error_has_a_remedy():
     code = "import numpy as np; from roadict import ROAD; ROAD(2, engine='cuda').fit(np.eye(4) + 1)"
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
@@ -240,7 +238,7 @@ def test_without_a_gpu_the_error_says_what_to_do():
 
 
 def test_the_kernels_compile_for_a_gpu():
-    """The interpreter takes more of Python than the compiler does."""
+    """The interpreter accepts more of Python than the compiler."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     script = Path(__file__).with_name("compile_kernels.py")
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
@@ -261,8 +259,8 @@ def test_without_a_package_the_error_names_the_extra(tmp_path, package):
     assert f"needs {package}, which is not installed: pip install 'roadict[gpu]'" in done.stderr.splitlines()[-1]
 
 
-def test_the_numba_engine_agrees_with_one_rank(make_problem):
-    """The measures of both come from one function: see that it is fed alike."""
+def test_the_engine_agrees_with_the_numba_engine(make_problem):
+    """Both compute their measures by one function, from the same inputs."""
     given = make_problem("lasso", (5, 3, 40))
     fused = FusedEngine(*given)
     assert_same_run(CudaEngine(*given), fused)

@@ -60,8 +60,8 @@ def test_engines_agree_over_50_iterations(make_problem, form, shape, missing):
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("form", ["exact", "ball", "lasso"])
-def test_engines_agree_while_rho_rises(make_problem, form, missing):
-    """The multipliers are kept divided by ρ, and must be rescaled when it changes."""
+def test_engines_agree_while_rho_changes(make_problem, form, missing):
+    """The multipliers are stored divided by ρ, and must be rescaled when it changes."""
     problem, dictionary, codes = make_problem(form, (12, 20, 200), missing, rho=6.0)
     reference, fused = ReferenceEngine(problem, dictionary, codes), FusedEngine(problem, dictionary, codes, 2)
     for iteration in range(1, 41):
@@ -74,8 +74,8 @@ def test_engines_agree_while_rho_rises(make_problem, form, missing):
     fused.close()
 
 
-def test_a_change_of_rho_leaves_a_fixed_point_alone(make_problem):
-    """At a solution the unscaled multipliers ρU are what they are, whatever ρ."""
+def test_a_change_of_rho_preserves_a_fixed_point(make_problem):
+    """At a solution the unscaled multipliers ρU do not depend on ρ."""
     problem, dictionary, codes = make_problem("exact", (16, 16, 200), rho=6.0)
     engine = FusedEngine(problem, dictionary, codes)
     for _ in range(3000):
@@ -161,7 +161,7 @@ def test_lagrangian_of_the_inexact_form_falls_at_every_iteration(make_problem, r
     assert (drops > 0).all(), f"smallest drop {drops.min():g}"
 
 
-def test_lagrangian_may_rise_where_the_bound_is_broken(make_problem):
+def test_lagrangian_may_rise_if_the_bound_is_violated(make_problem):
     problem, dictionary, codes = make_problem("inexact-three", (8, 12, 60))
     engine = ReferenceEngine(Problem(problem.data, None, problem.formulation, (2.0, 3.0, 2.5)), dictionary, codes)
     engine.step()
@@ -178,7 +178,7 @@ def test_the_reference_has_a_step_for_every_block():
 
 
 @pytest.mark.parametrize("block", ["sparse", "rank_one"])
-def test_a_block_that_the_engine_has_no_step_for_is_refused(make_problem, block):
+def test_a_block_without_a_step_is_rejected(make_problem, block):
     problem, *start = make_problem("exact", (5, 3, 30))
     other = dataclasses.replace(problem.formulation, **{block: "other"})
     with pytest.raises(ValueError, match=f'"numba" has no step for {block}="other", .*use engine="reference"'):
@@ -218,20 +218,20 @@ def test_top_eigenvector_is_found_however_close_the_second(second, size):
 
 
 @pytest.mark.parametrize("second", [0.5, 0.99, 0.999999])
-def test_start_in_another_eigenvector_is_left(second):
+def test_a_start_in_another_eigenvector_reaches_the_top_one(second):
     basis, matrix = spectrum(np.array([1.0, second, 0.1, 0.0]), seed=3)
     (atom,) = solve_bundle([matrix], [basis[:, 1]])
     assert atom @ matrix @ atom == pytest.approx(1, rel=1e-9)
 
 
-def test_exact_tie_gives_some_top_vector():
+def test_exact_tie_gives_some_top_eigenvector():
     _, matrix = spectrum(np.array([1.0, 1.0, 0.2, 0.0]), seed=4)
     (atom,) = solve_bundle([matrix], [np.array([1.0, 0, 0, 0])])
     assert np.linalg.norm(atom) == pytest.approx(1)
     assert atom @ matrix @ atom == pytest.approx(1, rel=1e-12)
 
 
-def test_zero_matrix_keeps_its_atom_and_does_not_disturb_the_others():
+def test_zero_matrix_leaves_its_atom_and_does_not_affect_the_others():
     basis, matrix = spectrum(np.array([1.0, 0.3, 0.2]), seed=5)
     start = np.array([0.6, 0.8, 0.0])
     atoms = solve_bundle([np.zeros((3, 3)), matrix], [start, start])
@@ -265,7 +265,7 @@ def test_atom_whose_block_vanishes_stays_a_unit_vector(make_problem):
         np.testing.assert_allclose(np.linalg.norm(engine.dictionary(), axis=1), 1, atol=1e-12)
 
 
-def test_data_that_a_huge_threshold_wipes_out(make_problem):
+def test_a_huge_threshold_that_zeroes_everything_gives_finite_measures(make_problem):
     problem, dictionary, codes = make_problem("exact", (8, 12, 60), rho=1e-9)
     for kind in (ReferenceEngine, FusedEngine):
         engine = kind(problem, dictionary, codes)
@@ -274,7 +274,7 @@ def test_data_that_a_huge_threshold_wipes_out(make_problem):
             assert all(is_finite(engine.step()) for _ in range(30))
 
 
-def test_workers_pass_errors_on():
+def test_workers_propagate_errors():
     workers = Workers(3)
 
     def task(i):
@@ -290,12 +290,12 @@ def test_workers_pass_errors_on():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_workers_tell_how_many_are_done_in_the_callers_thread(n_jobs):
+def test_workers_report_progress_in_the_callers_thread(n_jobs):
     workers = Workers(n_jobs)
-    told = []
-    workers.run(lambda i: time.sleep(0.001), 40, lambda done: told.append((done, threading.get_ident())))
+    reports = []
+    workers.run(lambda i: time.sleep(0.001), 40, lambda done: reports.append((done, threading.get_ident())))
     workers.close()
-    counts, threads = zip(*told, strict=True)
+    counts, threads = zip(*reports, strict=True)
     assert list(counts) == (list(range(1, 41)) if n_jobs == 1 else sorted(set(counts)))
     assert counts[-1] <= 40  # the others may end later
     assert set(threads) == {threading.get_ident()}

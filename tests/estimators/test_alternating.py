@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import roadict
 from roadict import AlternatingDictionaryLearning
-from roadict.coders.registry import TAKES
+from roadict.coders.registry import CODER_PARAMETERS
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 from roadict.two_stage import starting_atoms
@@ -65,8 +65,8 @@ def test_attributes_mean_what_they_say(update):
     model.history_.plot()
 
 
-@pytest.mark.parametrize("coder", TAKES)
-def test_every_coder_goes_with_an_update(coder):
+@pytest.mark.parametrize("coder", CODER_PARAMETERS)
+def test_every_coder_can_be_combined_with_an_update(coder):
     model = learner(update="mod", coder=coder, max_iter=5).fit(X)
     assert np.isfinite(model.codes_).all()
     assert model.transform(X[:7]).shape == (7, 12)
@@ -81,17 +81,17 @@ def test_an_easy_planted_dictionary_is_found(update):
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_the_objective_falls_where_it_is_promised_to(update):
+def test_the_objective_never_rises_while_refining(update):
     objective = learner(update=update, max_iter=50).fit(X).history_["objective"]
     first = 0 if update.endswith("sequential") else 40
     falls = objective[first:]
     assert (np.diff(falls) <= 1e-9 * falls[:-1]).all()
     assert objective[-1] == objective.min()
-    if update in ("mod", "ksvd"):  # better codes are kept one by one: a step is not refused as a whole
+    if update in ("mod", "ksvd"):  # codes are accepted per sample: steps are rarely rejected
         assert (np.diff(falls) < 0).sum() >= 5
 
 
-def test_runs_converge_and_say_so():
+def test_runs_converge_or_warn():
     model = learner(max_iter=400, tol=1e-3).fit(X)
     assert model.stop_reason_ == "converged"
     assert model.history_["code_change"][-1] <= 1e-3
@@ -100,7 +100,7 @@ def test_runs_converge_and_say_so():
         learner(max_iter=2, tol=1e-9).fit(X)
 
 
-def test_starts_are_samples_unlike_each_other():
+def test_initial_atoms_are_mutually_dissimilar_samples():
     atoms = starting_atoms(X, 12, np.random.default_rng(0))
     samples = X / np.linalg.norm(X, axis=1, keepdims=True)
     np.testing.assert_allclose((atoms @ samples.T).max(axis=1), 1)
@@ -115,7 +115,7 @@ def test_starts_are_samples_unlike_each_other():
     np.testing.assert_allclose(np.linalg.norm(more, axis=1), 1)
 
 
-def test_dict_init_is_where_a_run_starts():
+def test_a_run_starts_from_dict_init():
     seen = []
     learner(dict_init=3 * TRUTH.dictionary, max_iter=1, callback=lambda s: seen.append(s.error)).fit(X)
     assert seen[0] < 0.1
@@ -125,7 +125,7 @@ def test_dict_init_is_where_a_run_starts():
 
 @pytest.mark.parametrize("update", UPDATES)
 def test_threads_do_not_change_a_result(update, monkeypatch):
-    monkeypatch.setattr("roadict.two_stage.SMALL_WORK", 0)
+    monkeypatch.setattr("roadict.two_stage.MIN_PARALLEL_WORK", 0)
     one, two = (learner(update=update, n_jobs=jobs, max_iter=8).fit(X) for jobs in (1, 2))
     np.testing.assert_array_equal(one.components_, two.components_)
     np.testing.assert_array_equal(one.codes_, two.codes_)
@@ -156,7 +156,7 @@ def test_transform_codes_by_the_coder_of_the_fit():
     assert np.abs(gradient).max() <= 0.2 * 1.01  # the optimality condition of the Lasso
 
 
-def test_callbacks_see_the_run_and_may_end_it():
+def test_callbacks_observe_the_run_and_may_end_it():
     seen = []
 
     def callback(snapshot):
@@ -181,7 +181,7 @@ def test_progress_goes_to_standard_error(capsys):
 
 
 @pytest.mark.parametrize("update", ["ksvd", "sequential"])
-def test_saved_models_come_back(update, tmp_path):
+def test_saved_models_can_be_loaded(update, tmp_path):
     model = learner(update=update).fit(X)
     model.save(tmp_path / "model.npz")
     again = roadict.load(tmp_path / "model.npz")
@@ -195,7 +195,7 @@ def test_saved_models_come_back(update, tmp_path):
     assert clone(model).get_params() == model.get_params()
 
 
-# ---- what is refused -----------------------------------------------------------------------------------------------
+# ---- invalid input -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_saved_models_come_back(update, tmp_path):
         *(("verbose", value) for value in (-1, 0.5, "x", None)),
     ],
 )
-def test_parameters_out_of_range_are_named_with_their_value(name, value):
+def test_errors_name_parameters_out_of_range_and_their_value(name, value):
     update = {"alpha": "sequential", "ridge": "simco"}.get(name, "ksvd")
     with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}")):
         learner(**{"update": update} | {name: value}).fit(X)
@@ -232,7 +232,7 @@ def test_parameters_out_of_range_are_named_with_their_value(name, value):
         ({"dict_init": np.zeros((12, 8))}, r"dict_init has 12 zero rows"),
     ],
 )
-def test_what_does_not_fit_together(parameters, message):
+def test_inconsistent_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         learner(**parameters).fit(X)
 
@@ -251,19 +251,19 @@ def test_what_does_not_fit_together(parameters, message):
         (np.ma.masked_array(X, X > 2), "masked array"),
     ],
 )
-def test_data_that_cannot_be_learned_from(data, message):
+def test_invalid_data_are_rejected(data, message):
     with pytest.raises(ValueError, match=message):
         learner().fit(data)
 
 
-def test_models_that_are_not_fitted(tmp_path):
+def test_unfitted_models_raise(tmp_path):
     for call in ("transform", "score", "inverse_transform", "save"):
         with pytest.raises(NotFittedError):
             getattr(learner(), call)(X if call != "save" else tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_odd_but_honest_data(update):
+def test_degenerate_data(update):
     rng = np.random.default_rng(0)
     doubled = np.repeat(X[:10], 5, axis=0)
     for data, n_components in (

@@ -1,4 +1,4 @@
-"""ROAD as an estimator: what its words mean, files, and its place in scikit-learn."""
+"""ROAD as an estimator: the meaning of its attributes, files, and use within scikit-learn."""
 
 import pickle
 
@@ -47,7 +47,7 @@ def test_codes_are_sparse_and_as_small_as_the_planted_ones(model, truth):
     assert model.objective_ == pytest.approx(np.abs(truth.codes).sum(), rel=1e-3)
 
 
-def test_score_is_minus_the_relative_error_of_transform_and_back(model, truth):
+def test_score_is_minus_the_relative_reconstruction_error(model, truth):
     X = truth.data[:50]
     back = model.inverse_transform(model.transform(X))
     assert model.score(X) == pytest.approx(-np.linalg.norm(X - back) / np.linalg.norm(X))
@@ -86,7 +86,7 @@ def test_error_stays_within_the_bound():
     assert model.objective_ < exact.objective_
 
 
-def test_auto_epsilon_is_zero_at_full_rank_and_just_above_the_floor_below():
+def test_auto_epsilon_is_zero_at_full_rank_and_slightly_above_the_floor_otherwise():
     X = np.random.default_rng(0).standard_normal((50, 6))
     sizes = np.linalg.svd(X, compute_uv=False)
     floor = np.sqrt((sizes[3:] ** 2).sum() / (sizes**2).sum())
@@ -136,7 +136,7 @@ def test_errors_are_of_the_observed_entries_where_some_are_missing(small):
         assert error == pytest.approx(np.linalg.norm(residual) / np.linalg.norm(X[seen]))
 
 
-def test_missing_values_without_any_missing_change_nothing(small):
+def test_missing_values_without_missing_entries_have_no_effect(small):
     plain, marked = quick().fit(small), quick(missing_values=np.nan).fit(small)
     assert np.array_equal(plain.components_, marked.components_)
 
@@ -144,7 +144,7 @@ def test_missing_values_without_any_missing_change_nothing(small):
 # ------------------------------------------------------------------ files, scikit-learn
 
 
-def test_save_and_load_give_the_model_back(model, truth, tmp_path):
+def test_save_and_load_restore_the_model(model, truth, tmp_path):
     model.save(tmp_path / "model.npz")
     again = roadict.load(tmp_path / "model.npz")
     assert again.get_params() == model.get_params()
@@ -172,7 +172,7 @@ def test_saved_inexact_model_with_missing_feature_names(small, tmp_path):
     assert list(model.get_feature_names_out())[:2] == ["road0", "road1"]
 
 
-def test_model_file_holds_no_pickles(model, tmp_path):
+def test_model_file_contains_no_pickles(model, tmp_path):
     model.save(tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
         assert all(file[name].dtype.kind != "O" for name in file.files)

@@ -43,10 +43,10 @@ def test_sparse_coder_check(estimator, check):
     check(estimator)
 
 
-# Those of them that can be made up for with a dictionary that fits.
+# What the skipped checks test, with a dictionary of matching size.
 
 
-def test_sparse_coder_takes_other_dtypes_and_read_only_data_and_leaves_its_parameters():
+def test_sparse_coder_accepts_other_dtypes_and_read_only_data_and_leaves_its_parameters_unchanged():
     rng = np.random.default_rng(1)
     dictionary, X = rng.standard_normal((5, 3)), rng.integers(-9, 9, (6, 3))
     X.flags.writeable = dictionary.flags.writeable = False

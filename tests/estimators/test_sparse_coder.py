@@ -1,4 +1,4 @@
-"""SparseCoder as people use it, what it refuses and with which words."""
+"""SparseCoder: use, and error messages."""
 
 import pickle
 
@@ -8,9 +8,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bad_input.small import changed, says
+from bad_input.small import changed, pattern
 from roadict import SparseCoder
-from roadict.coders.registry import TAKES
+from roadict.coders.registry import CODER_PARAMETERS
 
 N, M, K = 30, 6, 8
 RNG = np.random.default_rng(0)
@@ -22,7 +22,7 @@ HOLES[0, 0] = np.nan
 # ---- use -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("algorithm", TAKES)
+@pytest.mark.parametrize("algorithm", CODER_PARAMETERS)
 def test_codes_and_back_with_defaults(algorithm):
     coder = SparseCoder(ATOMS, algorithm=algorithm)
     codes = coder.transform(X)
@@ -80,25 +80,25 @@ def test_integer_dictionaries_and_lists():
     np.testing.assert_array_equal(SparseCoder([[1, 0], [0, 2]]).transform([[0.0, 3.0]]), [[0, 1.5]])
 
 
-# ---- what is refused -----------------------------------------------------------------------------------------------
+# ---- invalid input -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("dictionary", "message"),
     [
-        (ATOMS[0], says("dictionary", "(6,)", "one atom per row")),
-        (ATOMS[None], says("dictionary", "(1, 8, 6)")),
-        (np.zeros((0, M)), says("dictionary", "(0, 6)")),
-        (changed((1, 1), np.nan, ATOMS), says("dictionary", "NaN")),
-        (changed((1, 1), np.inf, ATOMS), says("dictionary", "infinity")),
-        (ATOMS + 1j, says("dictionary", "complex128", "real numbers")),
-        ([[1.0, 2.0], [3.0]], says("dictionary", "not a matrix")),
-        ("dct", says("dictionary", "real numbers")),
-        (None, says("dictionary", "real numbers")),
-        (ATOMS.T, says("X has 6 features", "8 features", "dictionary")),
+        (ATOMS[0], pattern("dictionary", "(6,)", "one atom per row")),
+        (ATOMS[None], pattern("dictionary", "(1, 8, 6)")),
+        (np.zeros((0, M)), pattern("dictionary", "(0, 6)")),
+        (changed((1, 1), np.nan, ATOMS), pattern("dictionary", "NaN")),
+        (changed((1, 1), np.inf, ATOMS), pattern("dictionary", "infinity")),
+        (ATOMS + 1j, pattern("dictionary", "complex128", "real numbers")),
+        ([[1.0, 2.0], [3.0]], pattern("dictionary", "not a matrix")),
+        ("dct", pattern("dictionary", "real numbers")),
+        (None, pattern("dictionary", "real numbers")),
+        (ATOMS.T, pattern("X has 6 features", "8 features", "dictionary")),
     ],
 )
-def test_dictionaries_that_are_none(dictionary, message):
+def test_invalid_dictionaries_are_rejected(dictionary, message):
     for act in (SparseCoder.fit, SparseCoder.transform):
         with pytest.raises(ValueError, match=message):
             act(SparseCoder(dictionary), X)
@@ -107,24 +107,24 @@ def test_dictionaries_that_are_none(dictionary, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (HOLES, says("NaN", "missing_values")),
-        (changed((3, 2), np.inf, X), says("infinity")),
-        (np.zeros((0, M)), says("0 sample(s)")),
-        (X[:, :4], says("X has 4 features", "6 features")),
-        (X[0], says("2D")),
-        (X + 1j, says("Complex")),
-        (np.array([["a"] * M]), says("convert")),
-        (np.ma.masked_invalid(HOLES), says("masked array")),
+        (HOLES, pattern("NaN", "missing_values")),
+        (changed((3, 2), np.inf, X), pattern("infinity")),
+        (np.zeros((0, M)), pattern("0 sample(s)")),
+        (X[:, :4], pattern("X has 4 features", "6 features")),
+        (X[0], pattern("2D")),
+        (X + 1j, pattern("Complex")),
+        (np.array([["a"] * M]), pattern("convert")),
+        (np.ma.masked_invalid(HOLES), pattern("masked array")),
     ],
 )
-def test_data_that_is_no_matrix_of_finite_numbers(data, message):
+def test_invalid_data_are_rejected(data, message):
     for act in (SparseCoder.fit, SparseCoder.transform):
         with pytest.raises(ValueError, match=message):
             act(SparseCoder(ATOMS), data)
 
 
 def test_samples_without_an_observed_entry():
-    with pytest.raises(ValueError, match=says("no observed entry", "row 7")):
+    with pytest.raises(ValueError, match=pattern("no observed entry", "row 7")):
         SparseCoder(ATOMS, missing_values=np.nan).transform(changed(7, np.nan, HOLES))
 
 
@@ -138,35 +138,35 @@ def test_samples_without_an_observed_entry():
         *(("omp", "n_jobs", value) for value in (0, 1.5, "all")),
     ],
 )
-def test_parameters_out_of_range_are_named_with_their_value(algorithm, name, value):
+def test_errors_name_parameters_out_of_range_and_their_value(algorithm, name, value):
     for act in (SparseCoder.fit, SparseCoder.transform):
-        with pytest.raises(ValueError, match=says(f"{name}={value!r}")):
+        with pytest.raises(ValueError, match=pattern(f"{name}={value!r}")):
             act(SparseCoder(ATOMS, algorithm=algorithm, **{name: value}), X)
 
 
-def test_unknown_algorithms_are_answered_with_the_known_ones():
+def test_the_error_for_an_unknown_algorithm_lists_the_known_ones():
     for value in ("lars", None, ["omp"]):
-        with pytest.raises(ValueError, match=says(f"algorithm={value!r}", "'omp'", "'threshold'")):
+        with pytest.raises(ValueError, match=pattern(f"algorithm={value!r}", "'omp'", "'threshold'")):
             SparseCoder(ATOMS, algorithm=value).transform(X)
 
 
-@pytest.mark.parametrize("algorithm", TAKES)
-def test_arguments_without_use_are_refused(algorithm):
+@pytest.mark.parametrize("algorithm", CODER_PARAMETERS)
+def test_unused_arguments_are_rejected(algorithm):
     for name, value in {"n_nonzero_coefs": 2, "alpha": 0.1, "epsilon": 0.1}.items():
         coder = SparseCoder(ATOMS, algorithm=algorithm, **{name: value})
-        if name in TAKES[algorithm]:
+        if name in CODER_PARAMETERS[algorithm]:
             assert np.isfinite(coder.transform(X)).all()
         else:
-            with pytest.raises(ValueError, match=says(f"{name}={value}", f'"{algorithm}"', "leave it out")):
+            with pytest.raises(ValueError, match=pattern(f"{name}={value}", f'"{algorithm}"', "leave it out")):
                 coder.fit(X)
 
 
-def test_contradictions_are_refused():
-    with pytest.raises(ValueError, match=says("alpha=0.1", "n_nonzero_coefs=2", "leave one of them out")):
+def test_contradictory_arguments_are_rejected():
+    with pytest.raises(ValueError, match=pattern("alpha=0.1", "n_nonzero_coefs=2", "leave one of them out")):
         SparseCoder(ATOMS, algorithm="half", alpha=0.1, n_nonzero_coefs=2).transform(X)
 
 
 @pytest.mark.parametrize("codes", [X, np.ones((2, K + 1)), np.full((2, K), np.nan), np.ones(K)])
-def test_codes_that_do_not_fit(codes):
+def test_invalid_codes_are_rejected(codes):
     with pytest.raises(ValueError, match=r"codes|NaN|2D"):
         SparseCoder(ATOMS).inverse_transform(codes)

@@ -132,7 +132,7 @@ class PoolKnownError(Exception):
 
 @pytest.mark.parametrize("name", ["denoise", "inpaint"])
 def test_patches_with_too_little_to_see_are_not_learned_from(monkeypatch, name):
-    module = sys.modules[f"roadict.pictures.{name}"]  # the package has a function of this name
+    module = sys.modules[f"roadict.pictures.{name.removesuffix('e')}ing"]  # the package has a function of this name
     pools = []
 
     def learned_atoms(pool, *others, **settings):

@@ -10,11 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from rank_data import CUTS, FORMS, HOLES, TRUTH
 from roadict import ROAD
 from roadict.engines.registry import make_engine
-from roadict.estimators.agreement import agreed_seed
+from roadict.estimators.consistency import shared_seed
 from roadict.formulation import Problem
 from roadict.metrics import dictionary_error
 from roadict.road.floor import smallest_error
-from roadict.road.multistart import agreed_atoms
+from roadict.road.multistart import broadcast_atoms
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
 from roadict.runs.loop import Rule, View, follow
@@ -104,10 +104,10 @@ def test_a_callback_on_one_rank_stops_the_run_on_all(on_ranks):
 
 
 def test_a_drawn_seed_is_the_same_on_all_ranks(on_ranks):
-    first, *others = on_ranks(3, lambda comm: agreed_seed(None, None, comm).entropy)
+    first, *others = on_ranks(3, lambda comm: shared_seed(None, None, comm).entropy)
     assert others == [first, first]
-    assert on_ranks(2, lambda comm: agreed_seed(7, None, comm).entropy) == [7, 7]
-    assert on_ranks(1, lambda comm: agreed_seed(None, None, comm).entropy) != [first]
+    assert on_ranks(2, lambda comm: shared_seed(7, None, comm).entropy) == [7, 7]
+    assert on_ranks(1, lambda comm: shared_seed(None, None, comm).entropy) != [first]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ class Settled:
 
 def test_codes_of_ranks_whose_atoms_have_other_signs_match_the_atoms_of_rank_0(on_ranks):
     signs = [np.ones(12), np.resize([1.0, -1.0, -1.0], 12)]
-    for atoms, codes in on_ranks(2, lambda comm: agreed_atoms(Settled(signs[comm.rank]), comm)):
+    for atoms, codes in on_ranks(2, lambda comm: broadcast_atoms(Settled(signs[comm.rank]), comm)):
         np.testing.assert_array_equal(atoms, Settled(signs[0]).dictionary())
         np.testing.assert_array_equal(codes, TRUTH.codes)
 

@@ -1,4 +1,4 @@
-"""Polish, starts, floors, penalties, stopping and progress."""
+"""Polish, starts, error floors, plans, annealing and progress."""
 
 import io
 
@@ -9,7 +9,7 @@ from roadict.coders.polish import merge_duplicates, polish_codes
 from roadict.formulation import Formulation, check_penalties, constrained, inexact, lasso
 from roadict.progress.terminal import PlainProgress, ProgressLine
 from roadict.road.floor import auto_epsilon, smallest_error
-from roadict.road.penalty import COLD, STEP, Annealing
+from roadict.road.penalty import FINAL_RESIDUAL, UPDATE_EVERY, Annealing
 from roadict.road.plan import make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
@@ -41,7 +41,7 @@ def test_polish_is_least_squares_on_the_support(truth, missing):
         assert np.count_nonzero(polished[n]) <= 3
 
 
-def test_polish_drops_what_is_negligible_and_finds_the_exact_codes(truth):
+def test_polish_discards_negligible_codes_and_finds_the_exact_ones(truth):
     rng = np.random.default_rng(1)
     rough = truth.codes * 0.98
     extra = rng.random(rough.shape) < 0.05
@@ -56,11 +56,11 @@ def test_polish_of_the_lasso_form_satisfies_its_optimality(truth):
     rough = truth.codes - alpha * np.sign(truth.codes)
     polished = polish_codes(truth.data, None, truth.dictionary, rough, alpha=alpha)
     gradient = (truth.data - polished @ truth.dictionary) @ truth.dictionary.T
-    kept = polished != 0
-    np.testing.assert_allclose(gradient[kept], alpha * np.sign(polished[kept]), atol=1e-9)
+    support = polished != 0
+    np.testing.assert_allclose(gradient[support], alpha * np.sign(polished[support]), atol=1e-9)
 
 
-def test_polish_with_more_atoms_than_features_stays_near_and_fits():
+def test_polish_with_more_atoms_than_features_fits_exactly_near_the_given_codes():
     rng = np.random.default_rng(2)
     dictionary = rng.standard_normal((30, 5))
     dictionary /= np.linalg.norm(dictionary, axis=1, keepdims=True)
@@ -78,7 +78,7 @@ def test_polish_of_nearly_dependent_atoms_does_not_blow_up():
     assert np.abs(polished).sum() <= 2
 
 
-def test_duplicates_give_their_codes_away_and_change_no_sample(truth):
+def test_duplicates_are_merged_without_changing_the_reconstruction(truth):
     atoms = np.concatenate([truth.dictionary, -truth.dictionary[3:4], truth.dictionary[3:4]])
     codes = np.concatenate([truth.codes, truth.codes[:, 5:7]], axis=1)
     merged = merge_duplicates(atoms, codes)
@@ -132,7 +132,7 @@ def test_given_dictionary_is_normalised_and_given_codes_follow(truth):
 # ------------------------------------------------------------------ floors and plans
 
 
-def test_floor_is_eckart_youngs():
+def test_floor_is_that_of_eckart_and_young():
     X = np.random.default_rng(0).standard_normal((30, 7))
     left, sizes, right = np.linalg.svd(X, full_matrices=False)
     for k in range(1, 7):
@@ -142,7 +142,7 @@ def test_floor_is_eckart_youngs():
     assert smallest_error(X[:, :3] @ right[:3], None, 3) == 0, "rank 3 up to rounding"
 
 
-def test_floor_with_missing_entries_is_reachable():
+def test_floor_with_missing_entries_is_attainable():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + 0.01 * rng.standard_normal((60, 6))
     observed = rng.random(X.shape) > 0.2
@@ -158,7 +158,7 @@ def plan(X, n_components=8, **changes):
     return make_plan(X, None, n_components, **(parameters | changes))
 
 
-def test_engines_see_data_of_order_one_whatever_the_units():
+def test_engines_see_data_of_order_one_in_any_units():
     X = np.random.default_rng(0).standard_normal((20, 4))
     for factor in (1e-300, 1.0, 1e300):
         made = plan(factor * X, rho=2 / factor)
@@ -199,7 +199,7 @@ def test_shares_of_the_slacks():
 
 
 class Thermostat:
-    """A run whose primal residual is 1/ρ, like that of a run below its critical ρ."""
+    """A run with primal residual 1/ρ, like a run below its critical ρ."""
 
     def __init__(self, rho):
         self.rhos, self.problem = (rho, rho, rho), None
@@ -212,30 +212,30 @@ class Thermostat:
 
 
 @pytest.mark.parametrize("first", [2.0, 500.0])
-def test_annealing_holds_the_residual_and_then_lets_it_fall(first):
+def test_annealing_holds_the_residual_and_then_lowers_it(first):
     annealing = Annealing(first, 1e-3, 0.05, hold=600, fall=800)
     outcome = drive(follow(Thermostat(first), Rule(1400, 0, 0.0, annealing), View()))
     residuals, rhos = outcome.history["primal"], outcome.history["rho"]
     np.testing.assert_allclose(residuals[500:600], 0.05, rtol=0.15)
-    np.testing.assert_allclose(residuals[-1], COLD, rtol=0.15)
-    assert np.all(np.diff(rhos[600:]) >= 0), "in the end rho only rises"
-    assert set(np.flatnonzero(np.diff(rhos)) % STEP) == {STEP - 1}, "it changes every STEP iterations"
+    np.testing.assert_allclose(residuals[-1], FINAL_RESIDUAL, rtol=0.15)
+    assert np.all(np.diff(rhos[600:]) >= 0), "rho never falls again"
+    assert set(np.flatnonzero(np.diff(rhos)) % UPDATE_EVERY) == {UPDATE_EVERY - 1}
 
 
-def test_annealing_does_not_go_below_its_least_rho():
+def test_annealing_respects_its_minimum_rho():
     annealing = Annealing(30.0, 20.0, 0.5, hold=600, fall=800)
     outcome = drive(follow(Thermostat(30.0), Rule(300, 0, 0.0, annealing), View()))
     assert outcome.history["rho"].min() == 20
 
 
-def test_annealing_ends_in_a_constant_rho():
+def test_annealing_ends_with_a_constant_rho():
     annealing = Annealing(30.0, 1.0, 0.05, hold=100, fall=100)
     outcome = drive(follow(Thermostat(30.0), Rule(3000, 0, 0.0, annealing), View()))
-    assert outcome.history["rho"][-1] == pytest.approx(1 / COLD, rel=0.1)
+    assert outcome.history["rho"][-1] == pytest.approx(1 / FINAL_RESIDUAL, rel=0.1)
     assert len(set(outcome.history["rho"][2000:])) == 1
 
 
-def test_what_is_annealed():
+def test_automatic_rho_of_the_exact_forms_is_annealed():
     X = np.random.default_rng(0).standard_normal((60, 4))
     for runs in (plan(X, 8).runs, plan(X, 8, formulation="lasso").runs, plan(X, 16).runs, plan(X, 2).runs):
         assert all(run is not None for run in runs)
@@ -244,17 +244,17 @@ def test_what_is_annealed():
     assert plan(X, 8, rho=3.0, n_init=2).runs == (None, None)
 
 
-def test_how_many_runs_and_which():
+def test_number_and_schedules_of_runs():
     X = np.random.default_rng(0).standard_normal((60, 4))
-    assert [run.hold for run in plan(X, 8, epsilon=0).runs] == [150, 1000, 0, 1000], "a trial goes before"
+    assert [run.hold for run in plan(X, 8, epsilon=0).runs] == [150, 1000, 0, 1000], "a short trial comes first"
     assert [run.hold for run in plan(X, 8, epsilon=0.1).runs] == [1000, 0, 1000]
-    assert [run.hold for run in plan(X, 8, epsilon=0, n_init=1).runs] == [1000], "a trial alone would be little"
+    assert [run.hold for run in plan(X, 8, epsilon=0, n_init=1).runs] == [1000], "no trial alone"
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=2).runs] == [150, 1000]
-    assert len(plan(X[:40], 8, epsilon=0).runs) == 7, "wrong minima of few samples are found again and again"
-    assert (plan(X, 8).agreeing, plan(X[:40], 8).agreeing) == (2, 3)
+    assert len(plan(X[:40], 8, epsilon=0).runs) == 7, "with few samples poor minima recur"
+    assert (plan(X, 8).required_agreement, plan(X[:40], 8).required_agreement) == (2, 3)
     assert [run.warmth for run in plan(X, 13).runs] == [0.025]
     (short,) = plan(X, 8, n_init=1, max_iter=200).runs
-    assert (short.hold, short.fall) == (100, 80), "a run must have cooled down before its end"
+    assert (short.hold, short.fall) == (100, 80), "annealing ends before the run"
 
 
 def test_ridge_of_an_infinite_weight_is_zero_slack():
@@ -284,7 +284,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_progress_line_tells_all_and_rewrites_itself_on_a_terminal(clock):
+def test_progress_line_is_complete_and_rewritten_on_a_terminal(clock):
     stream = Terminal()
     line = ProgressLine(stream=stream)
     clock[0] += 60  # compilation
@@ -301,7 +301,7 @@ def test_progress_line_tells_all_and_rewrites_itself_on_a_terminal(clock):
     assert text.endswith("done\x1b[K\n")
 
 
-def test_plain_progress_has_rate_and_time_left_and_no_control_characters(clock, capsys):
+def test_plain_progress_has_rate_and_remaining_time_and_no_control_characters(clock, capsys):
     progress = PlainProgress("encoding")
     progress(1, 101, "samples")
     assert capsys.readouterr().err == "", "nothing within the first two seconds"

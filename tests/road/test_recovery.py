@@ -1,4 +1,4 @@
-"""What the paper promises, on fresh trials: data and starts come from independent seeds."""
+"""Recovery as claimed in the paper, on fresh trials with independent seeds for data and starts."""
 
 import numpy as np
 import pytest
@@ -75,15 +75,15 @@ def test_defaults_recover_from_half_the_samples():
 
 
 @pytest.mark.parametrize(("n_features", "n_components"), [(16, 8), (16, 16), (8, 64)])
-def test_every_shape_settles(n_features, n_components):
-    """Fewer atoms than features, where only an error above the floor can be reached, and eight times as many."""
+def test_every_shape_converges(n_features, n_components):
+    """Fewer atoms than features, where the error stays above a floor, and eight times as many."""
     truth = planted(250, n_features, max(n_components, 32), sparsity=2, random_state=1200)
     model = ROAD(n_components, random_state=0, n_init=1).fit(truth.data)
     assert model.stop_reason_ == "converged"
     assert model.error_ <= model.epsilon_ + 10 * model.tol
 
 
-def test_very_unequal_samples_settle():
+def test_runs_on_samples_of_very_unequal_norms_converge():
     truth = planted(250, **SIZE, random_state=1300)
     sizes = np.exp(2 * np.random.default_rng(1301).standard_normal((250, 1)))
     model = ROAD(32, random_state=0, n_init=1).fit(truth.data * sizes)

@@ -1,4 +1,4 @@
-"""Fits as generators: driven alone or many in turn, and shown to observers."""
+"""Fits as generators, driven alone or concurrently."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 from roadict.runs.driving import drive, drive_all
 
 
-def test_fits_take_turns_where_they_wait_for_the_batch():
+def test_fits_take_turns_when_they_wait_for_the_batch():
     order = []
 
     def fitting(name, n_steps):
@@ -20,7 +20,7 @@ def test_fits_take_turns_where_they_wait_for_the_batch():
     assert order == [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2)]
 
 
-def test_others_go_on_while_one_waits_for_another_process():
+def test_other_fits_continue_while_one_waits_for_another_process():
     order, finished = [], threading.Event()
 
     def waits(pool):
@@ -39,7 +39,7 @@ def test_others_go_on_while_one_waits_for_another_process():
     assert order == [0, 1, 2, ("waited", True)]
 
 
-def test_a_failure_does_not_hold_up_the_others_and_is_raised_in_the_end():
+def test_an_error_does_not_stop_other_fits_and_is_raised_at_the_end():
     ended = []
 
     def fails():
@@ -56,7 +56,7 @@ def test_a_failure_does_not_hold_up_the_others_and_is_raised_in_the_end():
     assert ended
 
 
-def test_a_fit_that_is_left_releases_what_it_holds():
+def test_an_interrupted_fit_releases_its_resources():
     released = []
 
     def fitting():

@@ -1,9 +1,9 @@
-"""The loop on runs that report what the test wants: what is yielded, recorded, and when it ends."""
+"""The loop on runs with scripted measures: what it yields and records, and when it ends."""
 
 import numpy as np
 import pytest
 
-from roadict.runs.driving import drive, observed
+from roadict.runs.driving import drive, observe
 from roadict.runs.loop import Rule, View, follow, iterate
 from roadict.runs.measures import Changes, Measures
 
@@ -29,7 +29,7 @@ class Scripted:
 
 
 class Bursts(Scripted):
-    """The same, several at a time where the loop wishes."""
+    """The same, several at a time on request."""
 
     burst = 4
 
@@ -46,8 +46,8 @@ class Bursts(Scripted):
         return [Measures(*next(self.rows)) for _ in range(count)]
 
 
-def followed(run, max_iter, tol, error_bound=0.0, callback=None, before=None, **view):
-    return drive(observed(follow(run, Rule(max_iter, tol, error_bound), View(**view), before), callback))
+def run_loop(run, max_iter, tol, error_bound=0.0, callback=None, before=None, **view):
+    return drive(observe(follow(run, Rule(max_iter, tol, error_bound), View(**view), before), callback))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def followed(run, max_iter, tol, error_bound=0.0, callback=None, before=None, **
     ],
 )
 def test_converged_means_both_residuals_and_the_error(row, bound, ended):
-    outcome = followed(Scripted([row]), 1, 1e-4, bound)
+    outcome = run_loop(Scripted([row]), 1, 1e-4, bound)
     assert outcome.stop_reason == ("converged" if ended else "max_iter")
 
 
@@ -76,27 +76,27 @@ def test_converged_means_both_residuals_and_the_error(row, bound, ended):
     ],
 )
 def test_stop_reasons(rows, tol, reason, count):
-    outcome = followed(Scripted(rows), 3, tol, unit=2.0)
+    outcome = run_loop(Scripted(rows), 3, tol, unit=2.0)
     assert outcome.stop_reason == reason
     assert len(outcome.history["objective"]) == count
     assert outcome.history["rho"][0] == 3.5
     assert outcome.history["objective"][0] == 2
 
 
-def test_a_callback_that_ends_a_run_is_heard_though_it_has_converged():
-    assert followed(Scripted([(1, 0, 0, 0)]), 9, 1, callback=lambda snapshot: True).stop_reason == "callback"
+def test_a_callback_ends_a_run_even_if_it_has_converged():
+    assert run_loop(Scripted([(1, 0, 0, 0)]), 9, 1, callback=lambda snapshot: True).stop_reason == "callback"
 
 
-def test_a_run_resumes_where_it_was():
-    whole = followed(Scripted([(1, 1, 1, 1)] * 3 + [(1, 0, 0, 0)]), 9, 1e-4)
-    rough = Scripted([(1, 1, 1, 1), (1, 0.5, 0.5, 0.5), (1, 1, 1, 1), (1, 0, 0, 0)])
-    first = followed(rough, 9, 0.5)
-    second = followed(rough, 9, 1e-4, before=first.history)
-    assert [len(outcome.history["objective"]) for outcome in (whole, first, second)] == [4, 2, 4]
+def test_a_run_continues_where_it_stopped():
+    complete = run_loop(Scripted([(1, 1, 1, 1)] * 3 + [(1, 0, 0, 0)]), 9, 1e-4)
+    interrupted = Scripted([(1, 1, 1, 1), (1, 0.5, 0.5, 0.5), (1, 1, 1, 1), (1, 0, 0, 0)])
+    first = run_loop(interrupted, 9, 0.5)
+    second = run_loop(interrupted, 9, 1e-4, before=first.history)
+    assert [len(outcome.history["objective"]) for outcome in (complete, first, second)] == [4, 2, 4]
     assert np.all(np.diff(second.history["seconds"]) >= 0)
 
 
-def test_a_snapshot_has_the_start_the_measures_and_what_the_run_holds():
+def test_a_snapshot_has_the_start_the_measures_and_the_arrays_of_the_run():
     (snapshot,) = iterate(Scripted([(1, 2, 3, 4)]), Rule(1, 0), {}, View(unit=3.0, start=2, n_starts=5))
     assert (snapshot.start, snapshot.n_starts, snapshot.iteration, snapshot.max_iter) == (2, 5, 1, 1)
     assert (snapshot.objective, snapshot.primal, snapshot.dual, snapshot.error) == (3, 2, 3, 4)
@@ -115,23 +115,23 @@ def test_two_stage_methods_report_changes_and_no_rho():
         def step(self, following=None):
             return Changes(*next(self.rows))
 
-    outcome = followed(Alternation([(4, 1, 1, 1), (3, 0, 0, 0)]), 9, 1e-4)
+    outcome = run_loop(Alternation([(4, 1, 1, 1), (3, 0, 0, 0)]), 9, 1e-4)
     assert outcome.stop_reason == "converged"
     assert list(outcome.history) == ["objective", "code_change", "atom_change", "error", "seconds"]
 
 
-MOVING, SETTLED = (1, 1, 1, 1), (1, 0, 0, 0)
+MOVING, CONVERGED = (1, 1, 1, 1), (1, 0, 0, 0)
 
 
-@pytest.mark.parametrize(("settled", "n_iter"), [(1, 4), (4, 4), (5, 8), (9, 10)])
-def test_a_run_in_bursts_ends_at_the_same_iteration_whoever_watches(settled, n_iter):
-    """Its convergence is tested every four iterations, and after the last."""
-    rows = [MOVING] * (settled - 1) + [SETTLED] * 11
+@pytest.mark.parametrize(("converged_at", "n_iter"), [(1, 4), (4, 4), (5, 8), (9, 10)])
+def test_a_run_in_bursts_ends_at_the_same_iteration_watched_or_not(converged_at, n_iter):
+    """Convergence is tested every four iterations, and after the last."""
+    rows = [MOVING] * (converged_at - 1) + [CONVERGED] * 11
     seen = []
     watched, unwatched = Bursts(rows), Bursts(rows)
     for run, outcome in (
-        (watched, followed(watched, 10, 1e-4, callback=lambda snapshot: seen.append(snapshot.iteration))),
-        (unwatched, followed(unwatched, 10, 1e-4, watched=False)),
+        (watched, run_loop(watched, 10, 1e-4, callback=lambda snapshot: seen.append(snapshot.iteration))),
+        (unwatched, run_loop(unwatched, 10, 1e-4, watched=False)),
     ):
         assert outcome.stop_reason == "converged"
         assert len(outcome.history["objective"]) == n_iter
@@ -141,8 +141,8 @@ def test_a_run_in_bursts_ends_at_the_same_iteration_whoever_watches(settled, n_i
     assert max(unwatched.counts) == 4
 
 
-def test_numbers_that_are_not_finite_end_a_burst_where_they_appear():
+def test_non_finite_numbers_end_a_burst_where_they_occur():
     rows = [MOVING, (1, np.nan, 1, 1), MOVING, MOVING]
     for watched in (True, False):
-        outcome = followed(Bursts(rows), 9, 1e-4, watched=watched)
+        outcome = run_loop(Bursts(rows), 9, 1e-4, watched=watched)
         assert (outcome.stop_reason, len(outcome.history["primal"])) == ("non-finite", 2)

@@ -8,10 +8,10 @@ from roadict.synthetic import planted
 from roadict.updates.blotless import total_least_squares
 from roadict.updates.ksvd import top_eigenvector
 from roadict.updates.registry import UPDATES
-from roadict.updates.replace import renew_rare_atoms, replace_atoms
+from roadict.updates.replace import replace_atoms, replace_rare_atoms
 from roadict.updates.sequential import adaptive_penalty
 from roadict.updates.simco import simco
-from roadict.updates.sparse import by_atom, products, refit, residual
+from roadict.updates.sparse import csc_structure, products, refit, residual
 
 ON_SUPPORT = ("mod", "ksvd", "approximate-ksvd", "simco", "blotless")
 ALPHA = 0.1
@@ -35,15 +35,15 @@ def start():
 
 def run(name, data, atoms, codes):
     values = {"alpha": ALPHA, "ridge": 0.0}
-    return UPDATES[name].step(data, atoms, codes, **{key: values[key] for key in UPDATES[name].takes})
+    return UPDATES[name].step(data, atoms, codes, **{key: values[key] for key in UPDATES[name].parameters})
 
 
-# ---- what they share -----------------------------------------------------------------------------------------------
+# ---- shared functions ----------------------------------------------------------------------------------------------
 
 
-def test_codes_as_lists_say_what_dense_ones_say(start):
+def test_sparse_operations_equal_dense_ones(start):
     truth, atoms, codes = start
-    starts, samples = by_atom(codes)
+    starts, samples = csc_structure(codes)
     for k in range(14):
         np.testing.assert_array_equal(samples[starts[k] : starts[k + 1]], np.flatnonzero(codes[:, k]))
     np.testing.assert_allclose(residual(truth.data, atoms, codes), truth.data - codes @ atoms, atol=1e-12)
@@ -64,7 +64,7 @@ def test_refit_is_least_squares_on_the_support(start, ridge):
         assert not np.delete(new, used).any()
 
 
-def test_refit_takes_twin_atoms_and_too_many_atoms():
+def test_refit_handles_duplicate_and_too_many_atoms():
     atoms = np.array([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]])
     fitted = refit(np.array([[2.0, 1.0]]), atoms, np.ones((1, 3)), 0.0)
     assert np.isfinite(fitted).all()
@@ -72,11 +72,11 @@ def test_refit_takes_twin_atoms_and_too_many_atoms():
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_results_are_new_unit_and_repeatable(start, name):
+def test_results_are_new_arrays_of_unit_atoms_and_reproducible(start, name):
     truth, atoms, codes = start
-    kept = truth.data.copy(), atoms.copy(), codes.copy()
+    copies = truth.data.copy(), atoms.copy(), codes.copy()
     dictionary, values = run(name, truth.data, atoms, codes)
-    for before, after in zip(kept, (truth.data, atoms, codes), strict=True):
+    for before, after in zip(copies, (truth.data, atoms, codes), strict=True):
         np.testing.assert_array_equal(before, after)
     np.testing.assert_allclose(np.linalg.norm(dictionary, axis=1), 1)
     again = run(name, truth.data, atoms, codes)
@@ -94,7 +94,7 @@ def test_the_error_falls_and_the_support_stays(start, name):
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_unused_atoms_and_zero_samples_do_no_harm(start, name):
+def test_unused_atoms_and_zero_samples_are_handled(start, name):
     truth, atoms, codes = start
     data, codes = truth.data.copy(), codes.copy()
     codes[:, 3] = 0
@@ -116,7 +116,7 @@ def test_planted_atoms_are_found_on_the_true_support(start, name):
     assert dictionary_error(atoms, truth.dictionary) < 1e-3
 
 
-# ---- each by itself ------------------------------------------------------------------------------------------------
+# ---- each update --------------------------------------------------------------------------------------------------
 
 
 def test_mod_is_least_squares(start):
@@ -145,7 +145,7 @@ def test_ksvd_takes_the_top_singular_pair_of_every_atom(n_samples):
     for k in range(4):
         used = np.flatnonzero(codes[:, k])
         others = [j for j in range(4) if j != k]
-        # when atom k had its turn, those before it were new, those after it old
+        # atom k was updated after those before it, and before those after it
         mixed = np.where(np.arange(4)[:, None] < k, dictionary, atoms)[others]
         mixed_codes = np.where(np.arange(4) < k, values, codes)[np.ix_(used, others)]
         left, sizes, right = np.linalg.svd(truth.data[used] - mixed_codes @ mixed)
@@ -194,9 +194,9 @@ def test_blotless_solves_a_square_block_in_one_update():
     assert dictionary_error(dictionary, truth.dictionary) < 0.1 * dictionary_error(ksvd, truth.dictionary)
 
 
-def test_blotless_keeps_atoms_where_the_rank_does_not_suffice():
+def test_blotless_retains_atoms_of_rank_deficient_blocks():
     atoms = np.eye(3)[:2]
-    codes = np.array([[1.0, 1.0]])  # one sample cannot tell two atoms apart
+    codes = np.array([[1.0, 1.0]])  # one sample does not determine two atoms
     np.testing.assert_array_equal(total_least_squares(codes @ atoms, atoms, codes), atoms)
 
 
@@ -233,7 +233,7 @@ def test_the_adaptive_penalty_belongs_to_the_adaptive_threshold():
     assert adaptive_penalty(np.array([[0.0]]), 0.8) == 0
 
 
-# ---- atoms of no use -----------------------------------------------------------------------------------------------
+# ---- replaced atoms -------------------------------------------------------------------------------------------------
 
 
 def test_unused_atoms_become_the_worst_represented_samples(start):
@@ -266,16 +266,16 @@ def test_atoms_are_not_replaced_for_samples_that_are_represented():
     codes, atoms = np.hstack([truth.codes, np.zeros((50, 1))]), np.vstack([truth.dictionary, np.eye(6)[:1]])
     for found, given in zip(replace_atoms(truth.data, atoms, codes), (atoms, codes), strict=True):
         np.testing.assert_array_equal(found, given)
-    np.testing.assert_array_equal(renew_rare_atoms(truth.data, atoms, codes), atoms)
+    np.testing.assert_array_equal(replace_rare_atoms(truth.data, atoms, codes), atoms)
 
 
-def test_rare_atoms_are_renewed(start):
+def test_rare_atoms_are_replaced(start):
     truth, atoms, codes = start
     codes = codes.copy()
     codes[np.flatnonzero(codes[:, 6])[3:], 6] = 0
-    renewed = renew_rare_atoms(truth.data, atoms, codes)
-    assert (renewed != atoms).any(axis=1).tolist() == [k == 6 for k in range(14)]
-    assert np.linalg.norm(renewed[6]) == pytest.approx(1)
+    replaced = replace_rare_atoms(truth.data, atoms, codes)
+    assert (replaced != atoms).any(axis=1).tolist() == [k == 6 for k in range(14)]
+    assert np.linalg.norm(replaced[6]) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", ["sequential", "consistent-sequential"])

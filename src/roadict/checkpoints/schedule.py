@@ -55,7 +55,7 @@ class Checkpoint:
     >>> model = ROAD(6, checkpoint=settings, max_iter=20, tol=0, n_init=1, random_state=0)
     >>> _ = model.fit(planted(60, 6, 8, sparsity=2, random_state=0).data)
     >>> sorted(path.name for path in folder.glob("*.json"))
-    ['checkpoint-000018.json', 'checkpoint-000019.json']
+    ['checkpoint-000019.json', 'checkpoint-000020.json']
     """
 
     folder: str | os.PathLike[str]

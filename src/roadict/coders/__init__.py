@@ -1,1 +1,1 @@
-"""Sparse codes of samples in a given dictionary: one file per coder, `pick.encode` for all of them."""
+"""Sparse coding in a given dictionary: one file per coder, ``registry.encode`` for all of them."""

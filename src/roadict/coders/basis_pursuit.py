@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
 from roadict.coders.lasso import duality_gap, solve_lasso
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
@@ -13,35 +13,35 @@ Array = NDArray[np.floating]
 LASSO_GAP = 1e-12
 ROUNDING = 1e-17
 FLOOR = 1e-12
-"""Smallest weight tried, as a share of the one that makes all codes zero."""
+"""Smallest weight tried, relative to the one that makes all codes zero."""
 GAP = 1e-9
 MAX_GAP = 1e-6
-"""Bounds on the gap between Σ|codes| and its dual, as shares of it: the usual one, and that for the worst samples."""
+"""Bounds on the relative gap between Σ|codes| and its dual: the usual one, and the one for the hardest samples."""
 MAX_WEIGHTS = 60
 
 
 @kernel
-def _refit(rows, columns, gram, seen, hidden, sample, codes, residual, correlations):
-    """Fit the codes in use by least squares, in place; leave the residual and its correlations, return its square.
+def _refit(rows, columns, gram, seen, missing, sample, codes, residual, correlations):
+    """Refit the nonzero codes by least squares in place; sets the residual and its correlations, returns its square.
 
-    Twice: the second fit, of what the first left, takes off the rounding of the first.
+    A second fit, of the residual of the first, removes its rounding errors.
     """
     support = np.flatnonzero(codes)
     square = 0.0
     for again in range(3):
-        square = subtract_atoms(rows, support, codes[support], sample, hidden, residual)
+        square = subtract_atoms(rows, support, codes[support], sample, missing, residual)
         correlate(columns, seen, residual, correlations)
         if again < 2:
-            codes[support] += least_squares(rows, gram, hidden, correlations, support)
+            codes[support] += least_squares(rows, gram, missing, correlations, support)
     return square
 
 
 @kernel
 def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
-    """Tell whether Σ|codes| is proven the smallest.
+    """Return whether Σ|codes| is proven minimal.
 
-    correlations, square: of the residual; alpha: weight of the Lasso of which the codes are to be the solution, or 0
-    where the residual is to be as small as any and Σ|codes| is to be ``least``.
+    correlations, square: of the residual. alpha: weight of the Lasso that the codes should solve, or 0 if the residual
+    should be minimal and Σ|codes| equal to ``least``.
     """
     total = np.sum(np.abs(codes))
     if alpha > 0:
@@ -51,11 +51,11 @@ def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
 
 
 @kernel
-def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):
-    """Follow the Lasso codes to the weight at which they solve the problem; return whether that is proven.
+def _pursue_sample(rows, columns, gram, seen, missing, sample, codes, epsilon):
+    """Follow the Lasso path to the weight at which it solves the problem; return whether optimality is proven.
 
-    For given signs the Lasso codes are fitted - alpha * slope, their squared misfit is base + alpha² * curvature: the
-    weight that meets the bound for these signs, and the codes for it, are known exactly.
+    For given signs the Lasso codes are fitted - alpha * slope, with squared misfit base + alpha² * curvature: the
+    weight that meets the bound for these signs, and its codes, follow in closed form.
     """
     residual, point = np.empty(len(sample)), np.empty(len(sample))
     correlations, products = np.empty(len(codes)), np.empty(len(codes))
@@ -68,20 +68,20 @@ def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):
     low, high, alpha, least = 0.0, largest, largest * max(0.1, min(epsilon, 0.9)), 0.0
     for _ in range(MAX_WEIGHTS):
         solve_lasso(
-            rows, columns, gram, seen, hidden, sample, codes, alpha, LASSO_GAP, ROUNDING, residual, correlations
+            rows, columns, gram, seen, missing, sample, codes, alpha, LASSO_GAP, ROUNDING, residual, correlations
         )
         found = np.sum(residual * residual)
         support, fitted = np.flatnonzero(codes), codes.copy()
-        slope = least_squares(rows, gram, hidden, np.sign(codes), support)
-        curvature = subtract_atoms(rows, support, -slope, np.zeros_like(sample), hidden, point)
+        slope = least_squares(rows, gram, missing, np.sign(codes), support)
+        curvature = subtract_atoms(rows, support, -slope, np.zeros_like(sample), missing, point)
         correlate(columns, seen, point, products)
-        base = _refit(rows, columns, gram, seen, hidden, sample, fitted, residual, correlations)
+        base = _refit(rows, columns, gram, seen, missing, sample, fitted, residual, correlations)
         following = np.sqrt((target - base) / curvature) if target > base else 0.0
         fitted[support] -= following * slope
         square = base + following * following * curvature
-        # The point is dual feasible once shrunk, and so bounds Σ|codes| of all that fit as well as any.
+        # Shrunk to dual feasibility, the point gives a lower bound on Σ|codes| of all best fits.
         least = max(least, np.sum(sample * point) / max(1.0, np.max(np.abs(products))))
-        # A sample that few atoms nearly make up is settled at weights where signs are near the rounding.
+        # A nearly sparse sample is decided at weights where the signs are close to rounding errors.
         tolerance = min(max(GAP, 1e-15 * largest / alpha), MAX_GAP)
         correlations += following * products
         if _is_proven(fitted, correlations, following, square, least, largest, tolerance):
@@ -102,22 +102,22 @@ def _pursue_sample(rows, columns, gram, seen, hidden, sample, codes, epsilon):
 
 @kernel
 def _basis_pursuit_chunk(rows, columns, gram, observed, samples, codes, epsilon):
-    rough = 0
+    n_unconverged = 0
     for n in range(len(samples)):
-        seen, hidden = split_features(observed, n, rows.shape[1])
-        rough += not _pursue_sample(rows, columns, gram, seen, hidden, samples[n], codes[n], epsilon[n])
-    return rough
+        seen, missing = split_features(observed, n, rows.shape[1])
+        n_unconverged += not _pursue_sample(rows, columns, gram, seen, missing, samples[n], codes[n], epsilon[n])
+    return n_unconverged
 
 
-def basis_pursuit(problem: Scaled, epsilon: Array, n_jobs: int | None) -> tuple[Array, int]:
+def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None) -> tuple[Array, int]:
     """Minimise ``Σ|codes|`` subject to ``‖sample - codes @ dictionary‖ ≤ epsilon ‖sample‖``.
 
-    Where no codes meet the bound, the smallest Σ|codes| among those that fit best. The solution lies on the path of
-    Lasso solutions: a few of them, each started from the last, lead to it, and a dual point proves it optimal.
+    If no codes meet the bound, the result has the smallest Σ|codes| among the best fits. The solution lies on the Lasso
+    path: a few warm-started Lasso solutions lead to it, and a dual point proves it optimal.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     epsilon : array of shape (n_samples,)
         0: equality.
     n_jobs : int or None
@@ -125,11 +125,11 @@ def basis_pursuit(problem: Scaled, epsilon: Array, n_jobs: int | None) -> tuple[
     Returns
     -------
     codes : array of shape (n_samples, n_components)
-    rough : int
-        Number of samples whose codes are not proven optimal (to 1e-9, where rounding allows it).
+    n_unconverged : int
+        Number of samples whose codes are not proven optimal (to 1e-9, if rounding allows it).
 
     References
     ----------
     S. Chen, D. Donoho and M. Saunders, "Atomic decomposition by basis pursuit", 1998.
     """
-    return code_chunks(_basis_pursuit_chunk, problem, epsilon, n_jobs=n_jobs)
+    return encode_chunks(_basis_pursuit_chunk, problem, epsilon, n_jobs=n_jobs)

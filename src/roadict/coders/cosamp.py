@@ -4,20 +4,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.exchange import exchange_chunk
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 
 Array = NDArray[np.floating]
 
 
-def cosamp(problem: Scaled, sparsity: NDArray[np.integer], n_jobs: int | None) -> Array:
-    """Join the support with twice as many atoms that correlate best with the residual, fit, keep the largest.
+def cosamp(problem: ScaledProblem, sparsity: NDArray[np.integer], n_jobs: int | None) -> Array:
+    """Add to the support the 2 * sparsity atoms that correlate best with the residual, fit, retain the largest codes.
 
-    Ends when the residual no longer falls; the values on the last support are then fitted once more. Atoms compete
-    with unit norm. Needs about three times as many (observed) features as atoms.
+    Stops when the residual no longer decreases, and refits on the last support. Atoms are compared at unit norm.
+    ``sparsity`` should be at most about a third of the observed features.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     sparsity : int array of shape (n_samples,)
         Number of atoms.
     n_jobs : int or None
@@ -30,4 +30,4 @@ def cosamp(problem: Scaled, sparsity: NDArray[np.integer], n_jobs: int | None) -
     ----------
     D. Needell and J. Tropp, "CoSaMP: iterative signal recovery from incomplete and inaccurate samples", 2009.
     """
-    return code_chunks(exchange_chunk, problem, sparsity, 2, False, n_jobs=n_jobs)[0]
+    return encode_chunks(exchange_chunk, problem, sparsity, 2, False, n_jobs=n_jobs)[0]

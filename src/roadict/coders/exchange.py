@@ -1,4 +1,4 @@
-"""What subspace pursuit and CoSaMP share: a support of fixed size, exchanged as a whole."""
+"""Iterated exchange of a support of fixed size, shared by subspace pursuit and CoSaMP."""
 
 import numpy as np
 
@@ -18,17 +18,17 @@ MAX_ROUNDS = 100
 
 @kernel
 def exchange_chunk(rows, columns, gram, observed, samples, codes, sparsity, joining, fit_again):
-    """Code samples; return that none was coded roughly.
+    """Code samples; returns 0 unconverged samples.
 
-    joining: atoms that join the support in a round, over its size. fit_again: whether the kept atoms are fitted before
-    their residual is judged (subspace pursuit), or only in the end (CoSaMP).
+    joining: atoms added per round, relative to the size of the support. fit_again: whether the retained atoms are
+    refitted in every round (subspace pursuit) or only at the end (CoSaMP).
     """
     n_components, n_features = rows.shape
     start, correlations, weights = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     residual = np.empty(n_features)
     for n in range(len(samples)):
         sample, count = samples[n], sparsity[n]
-        seen, hidden = split_features(observed, n, n_features)
+        seen, missing = split_features(observed, n, n_features)
         atom_weights(columns, gram, seen, weights)
         correlate(columns, seen, sample, start)
         support, found = np.empty(0, np.int64), np.empty(0)
@@ -36,21 +36,21 @@ def exchange_chunk(rows, columns, gram, observed, samples, codes, sparsity, join
         correlations[:] = start
         for _ in range(MAX_ROUNDS):
             wide = merged(support, top_atoms(np.abs(correlations) * weights, joining * count), n_components)
-            values = least_squares(rows, gram, hidden, start, wide)
+            values = least_squares(rows, gram, missing, start, wide)
             sizes = np.abs(values)
             for i in range(len(wide)):
                 sizes[i] /= weights[wide[i]]
             largest = top_atoms(sizes, count)
             trial, fitted = wide[largest], values[largest]
             if fit_again:
-                fitted = least_squares(rows, gram, hidden, start, trial)
-            left = subtract_atoms(rows, trial, fitted, sample, hidden, residual)
-            if not left < square:
+                fitted = least_squares(rows, gram, missing, start, trial)
+            new_square = subtract_atoms(rows, trial, fitted, sample, missing, residual)
+            if not new_square < square:
                 break
-            support, found, square = trial, fitted, left
+            support, found, square = trial, fitted, new_square
             correlate(columns, seen, residual, correlations)
         if not fit_again:
-            found = least_squares(rows, gram, hidden, start, support)
+            found = least_squares(rows, gram, missing, start, support)
         for i in range(len(support)):
             codes[n, support[i]] = found[i]
     return 0

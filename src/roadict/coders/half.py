@@ -1,4 +1,4 @@
-"""Codes with an ℓ1/2 penalty, by iterative half thresholding."""
+"""Sparse coding with an ℓ1/2 penalty, by iterative half thresholding."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,17 @@ from roadict.coders.kernels import (
     top_atoms,
 )
 from roadict.coders.lasso import lasso
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 
 CUT = 54 ** (1 / 3) / 4
-"""Half thresholding with weight w makes zero what is at most CUT * (2 w)^(2/3)."""
+"""Half thresholding with weight w zeroes everything up to CUT * (2 w)^(2/3)."""
 MAX_ITER = 10_000
 STEPS_PER_NEWTON = 50
 TOLERANCE = 1e-8
-"""Change of the codes in one iteration, as a share of the largest, at which they are taken for a fixed point."""
+"""Change of the codes per iteration, relative to the largest, at which they count as a fixed point."""
 
 
 @kernel
@@ -38,18 +38,18 @@ def half_threshold(value, weight):
 
 @kernel
 def _weight_from_cut(cut):
-    """Return the weight whose half thresholding makes zero what is at most cut."""
+    """Return the weight whose half thresholding zeroes everything up to cut."""
     return 0.5 * (cut / CUT) ** 1.5
 
 
 @kernel
-def _newton_step(rows, gram, hidden, codes, correlations, weight):
-    """Step towards the stationary point of the codes in use, in place, if they are near a minimum of theirs.
+def _newton_step(rows, gram, missing, codes, correlations, weight):
+    """Take a Newton step of the nonzero codes in place, if they are near a minimum.
 
-    Gradient steps creep there where atoms in use are nearly dependent.
+    With nearly dependent atoms, gradient steps converge slowly there.
     """
     support = np.flatnonzero(codes)
-    hessian, step = gram_among(rows, gram, hidden, support), np.empty(len(support))
+    hessian, step = gram_among(rows, gram, missing, support), np.empty(len(support))
     for i in range(len(support)):
         hessian[i, i] -= weight / 4 * abs(codes[support[i]]) ** -1.5
     factor = np.empty_like(hessian)
@@ -68,38 +68,38 @@ def _newton_step(rows, gram, hidden, codes, correlations, weight):
 def _half_chunk(rows, columns, gram, observed, samples, codes, alpha, sparsity, step):
     n_components, n_features = rows.shape
     residual, correlations = np.empty(n_features), np.empty(n_components)
-    rough = 0
+    n_unconverged = 0
     for n in range(len(samples)):
         sample, found = samples[n], codes[n]
-        seen, hidden = split_features(observed, n, n_features)
+        seen, missing = split_features(observed, n, n_features)
         correlate(columns, seen, sample, correlations)
         weight = step * (alpha[n] if alpha[n] >= 0 else _weight_from_cut(-alpha[n] * np.max(np.abs(correlations))))
         change, largest, iteration = np.inf, 0.0, 0
         while change > TOLERANCE * largest and iteration < MAX_ITER:
             support = np.flatnonzero(found)
-            subtract_atoms(rows, support, found[support], sample, hidden, residual)
+            subtract_atoms(rows, support, found[support], sample, missing, residual)
             correlate(columns, seen, residual, correlations)
             iteration += 1
             if iteration % STEPS_PER_NEWTON == 0:
-                _newton_step(rows, gram, hidden, found, correlations, weight / step)
+                _newton_step(rows, gram, missing, found, correlations, weight / step)
                 continue
             for k in range(n_components):
                 correlations[k] = found[k] + step * correlations[k]
             if sparsity[n] > 0:
                 sizes = np.abs(correlations)
                 top_atoms(sizes, sparsity[n])
-                weight = _weight_from_cut((1 + 1e-12) * np.max(sizes))  # the next one must not stay by rounding
+                weight = _weight_from_cut((1 + 1e-12) * np.max(sizes))  # rounding must not retain the next one
             change, largest = 0.0, 0.0
             for k in range(n_components):
                 new = half_threshold(correlations[k], weight)
                 change, largest = max(change, abs(new - found[k])), max(largest, abs(new))
                 found[k] = new
-        rough += iteration == MAX_ITER
-    return rough
+        n_unconverged += iteration == MAX_ITER
+    return n_unconverged
 
 
 def half(
-    problem: Scaled,
+    problem: ScaledProblem,
     alpha: Array,
     sparsity: NDArray[np.integer],
     start: Array | None,
@@ -107,26 +107,26 @@ def half(
 ) -> tuple[Array, int]:
     """Descend on ``½‖sample - codes @ dictionary‖² + alpha Σ√|codes|`` by gradient steps and half thresholding.
 
-    The objective has many minima, zero among them: without a start the iteration begins at the Lasso codes whose
-    weight makes zero the same single coefficients. With a sparsity the weight is set anew in every iteration so that
-    so many codes stay, and the iteration begins at zero (scheme 1 of Xu and others).
+    The objective has many minima, including zero: the default start are the Lasso codes with the same threshold for a
+    single coefficient. With a sparsity, every iteration sets the weight that retains that many codes, and the default
+    start is zero (scheme 1 of Xu et al.).
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     alpha : array of shape (n_samples,)
-        In the scaled problem's units; negative: minus the share of the largest correlation up to which a single
-        coefficient is made zero. Unused where the sparsity is not zero.
+        In the units of the scaled problem; negative: minus the share of the largest correlation up to which a single
+        coefficient is zeroed. Ignored if the sparsity is not zero.
     sparsity : int array of shape (n_samples,)
-        Number of nonzero codes; 0: as alpha gives.
+        Number of nonzero codes; 0: determined by alpha.
     start : array of shape (n_samples, n_components) or None
     n_jobs : int or None
 
     Returns
     -------
     codes : array of shape (n_samples, n_components)
-    rough : int
-        Number of samples that have not reached a fixed point.
+    n_unconverged : int
+        Number of samples that did not reach a fixed point.
 
     References
     ----------
@@ -138,4 +138,4 @@ def half(
             start = lasso(problem, np.where(alpha < 0, alpha, CUT * (2 * np.abs(alpha)) ** (2 / 3)), None, n_jobs)[0]
     norm = float(np.linalg.norm(problem.rows, 2))
     step = 0.99 / norm**2 if norm > 0 else 1.0
-    return code_chunks(_half_chunk, problem, alpha, sparsity, step, start=start, n_jobs=n_jobs)
+    return encode_chunks(_half_chunk, problem, alpha, sparsity, step, start=start, n_jobs=n_jobs)

@@ -1,18 +1,18 @@
-"""Kernels that several coders are made of. Loops over features skip those that were not observed."""
+"""Kernels shared by several coders. Loops over features skip missing ones."""
 
 import numpy as np
 
 from roadict.kernels import kernel
 
 NEGLIGIBLE = 1e-13
-"""Correlations of a residual below this share of the sample's norm are rounding."""
+"""Correlations of a residual below this share of the sample's norm are rounding errors."""
 DEPENDENT = 1e-10
-"""An atom of whose squared norm a smaller share is left outside the span of others is taken for dependent on them."""
+"""An atom with less than this share of its squared norm outside the span of others counts as dependent on them."""
 
 
 @kernel
 def split_features(observed, n, n_features):
-    """Return the indices of the observed features of sample n, and of the others."""
+    """Return the indices of the observed and of the missing features of sample n."""
     if observed.size > 0:
         return np.flatnonzero(observed[n]), np.flatnonzero(~observed[n])
     return np.arange(n_features), np.arange(0)
@@ -20,7 +20,7 @@ def split_features(observed, n, n_features):
 
 @kernel
 def absolute_weight(alpha, largest):
-    """Return a weight as it is, or from minus its share of the smallest one that makes all codes zero."""
+    """Return alpha; if negative, that share of the smallest weight that makes all codes zero."""
     return alpha if alpha >= 0 else -alpha * largest
 
 
@@ -55,7 +55,7 @@ def dot(left, right):
 
 @kernel
 def atom_weights(columns, gram, seen, out):
-    """Set out to one over the norm of every atom over the seen features, zero for atoms of no norm there."""
+    """Set out to one over the norm of every atom over the seen features, 0 for atoms that vanish there."""
     out[:] = 0.0
     if gram.size > 0:
         for k in range(len(out)):
@@ -70,37 +70,37 @@ def atom_weights(columns, gram, seen, out):
 
 
 @kernel
-def subtract_atoms(rows, support, values, sample, hidden, out):
-    """Set out to sample - values @ rows[support], zero where hidden as the sample is; return its square."""
+def subtract_atoms(rows, support, values, sample, missing, out):
+    """Set out to sample - values @ rows[support], zero at missing features; return its squared norm."""
     out[:] = sample
     for i in range(len(support)):
         atom, value = rows[support[i]], values[i]
         for m in range(len(out)):
             out[m] -= value * atom[m]
-    for m in hidden:
+    for m in missing:
         out[m] = 0.0
     return dot(out, out)
 
 
 @kernel
 def grow_factor(factor, size, products):
-    """Append a row to a Cholesky factor; products: of the new atom with the old ones and itself. False: dependent."""
-    left = products[size]
+    """Append a row to a Cholesky factor, from the new atom's products with the others and itself; False: dependent."""
+    pivot = products[size]
     for i in range(size):
         value = products[i]
         for j in range(i):
             value -= factor[size, j] * factor[i, j]
         factor[size, i] = value / factor[i, i]
-        left -= factor[size, i] * factor[size, i]
-    if not left > DEPENDENT * products[size]:
+        pivot -= factor[size, i] * factor[size, i]
+    if not pivot > DEPENDENT * products[size]:
         return False
-    factor[size, size] = np.sqrt(left)
+    factor[size, size] = np.sqrt(pivot)
     return True
 
 
 @kernel
 def solve_factor(factor, size, target):
-    """Solve factor @ factor.T @ x = target in place; x is zero where the factor has no pivot."""
+    """Solve factor @ factor.T @ x = target in place; x is zero where the pivot is."""
     for i in range(size):
         value = target[i]
         for j in range(i):
@@ -115,18 +115,18 @@ def solve_factor(factor, size, target):
 
 @kernel
 def best_atom(correlations, weights, taken):
-    """Return the atom that is not taken and correlates best once of unit norm, and that correlation; (-1, 0): none."""
-    best, most = -1, 0.0
+    """Return the atom, not taken yet, of largest normalised correlation, and that correlation; (-1, 0): none."""
+    best, largest = -1, 0.0
     for k in range(len(correlations)):
         size = abs(correlations[k]) * weights[k]
-        if size > most and not taken[k]:
-            best, most = k, size
-    return best, most
+        if size > largest and not taken[k]:
+            best, largest = k, size
+    return best, largest
 
 
 @kernel
-def gram_among(rows, gram, hidden, atoms):
-    """Return the Gram matrix of some atoms over the features that are not hidden."""
+def gram_among(rows, gram, missing, atoms):
+    """Return the Gram matrix of the given atoms over the observed features."""
     size = len(atoms)
     result = np.empty((size, size))
     shown = np.empty(rows.shape[1])
@@ -137,7 +137,7 @@ def gram_among(rows, gram, hidden, atoms):
                 result[i, j] = row[atoms[j]]
         else:
             shown[:] = rows[atoms[i]]
-            for m in hidden:
+            for m in missing:
                 shown[m] = 0.0
             for j in range(i + 1):
                 result[i, j] = result[j, i] = dot(shown, rows[atoms[j]])
@@ -146,7 +146,7 @@ def gram_among(rows, gram, hidden, atoms):
 
 @kernel
 def top_atoms(sizes, count):
-    """Return the indices of the largest sizes, at most so many, zeros left out; sizes is used up."""
+    """Return the indices of the ``count`` largest sizes, without zeros; overwrites sizes."""
     chosen = np.empty(min(count, len(sizes)), np.int64)
     for i in range(len(chosen)):
         best = np.argmax(sizes)
@@ -159,19 +159,19 @@ def top_atoms(sizes, count):
 
 @kernel
 def merged(support, more, n_components):
-    """Return the support and then those of the others that are not in it."""
+    """Return the support, followed by the atoms of ``more`` that are not in it."""
     new = np.ones(n_components, np.bool_)
     new[support] = False
     return np.concatenate((support, more[new[more]]))
 
 
 @kernel
-def least_squares(rows, gram, hidden, correlations, support):
-    """Return the values on a support that fit a sample best, from its correlations with all atoms.
+def least_squares(rows, gram, missing, correlations, support):
+    """Return the least-squares codes on a support, from the sample's correlations with all atoms.
 
     Atoms that depend on earlier ones of the support get zero.
     """
-    among = gram_among(rows, gram, hidden, support)
+    among = gram_among(rows, gram, missing, support)
     factor, products = np.empty_like(among), np.empty(len(support))
     kept, size = np.empty(len(support), np.int64), 0
     for j in range(len(support)):

@@ -1,4 +1,4 @@
-"""Lasso codes: coordinate descent on a working set, exact steps on the support, stopped by the duality gap."""
+"""Lasso coding: coordinate descent on a working set and exact steps on the support, stopped by the duality gap."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,17 @@ from roadict.coders.kernels import (
     split_features,
     subtract_atoms,
 )
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 
 GAP = 1e-9
-"""Bound on the duality gap, as a share of the objective."""
+"""Bound on the duality gap, relative to the objective."""
 ROUNDING = 1e-14
-"""A gap below this share of the squared sample is rounding."""
+"""A gap below this share of the squared sample is a rounding error."""
 FLOOR = 1e-7
-"""Smallest weight, as a share of the one that makes all codes zero: below, Σ|codes| is lost in rounding."""
+"""Minimum weight, relative to the one that makes all codes zero: below, Σ|codes| is lost in rounding."""
 MAX_ROUNDS = 100
 MAX_SWEEPS = 60
 SWEEPS_PER_STEP = 8
@@ -31,12 +31,12 @@ MAX_STEPS = 20
 
 @kernel
 def _sweep(gram, codes, gradient, alpha):
-    """Minimise over one code after the other; return whether the sign of one has changed."""
+    """Minimise over one code after another; return whether any sign has changed."""
     changed = False
     for j in range(len(codes)):
         old, square = codes[j], gram[j, j]
         target = gradient[j] + square * old
-        # An atom at the bound, such as the twin of one in use, must not come into use by rounding.
+        # Rounding must not activate an atom at the bound, such as the duplicate of an active one.
         cut = alpha if old != 0 else (1 + 1e-12) * alpha
         new = np.sign(target) * (abs(target) - alpha) / square if abs(target) > cut and square > 0 else 0.0
         change = new - old
@@ -51,7 +51,7 @@ def _sweep(gram, codes, gradient, alpha):
 
 @kernel
 def _move(gram, codes, gradient, support, step, furthest):
-    """Go along a step, at most ``furthest`` times its length, until a code becomes zero; return whether one did."""
+    """Move along a step, up to ``furthest`` times its length or until a code is zero; return whether one is."""
     length, blocking = furthest, -1
     for i in range(len(support)):
         code = codes[support[i]]
@@ -69,10 +69,10 @@ def _move(gram, codes, gradient, support, step, furthest):
 
 @kernel
 def exact_step(gram, codes, gradient, alpha):
-    """Go to the minimum over the codes in use with their signs, or until the first of them becomes zero.
+    """Move to the minimum over the nonzero codes for their signs, or until the first of them becomes zero.
 
-    Where an atom depends on others in use, go instead along the combination of them that leaves the fit as it is and
-    lowers Σ|codes|, until one of them is out of use. Returns whether the minimum was reached.
+    If an active atom depends on others, move along the null direction that lowers Σ|codes| instead, until one of these
+    codes becomes zero. Returns whether the minimum was reached.
     """
     support = np.flatnonzero(codes)
     factor, step = np.empty((len(support), len(support))), np.empty(len(support))
@@ -97,7 +97,7 @@ def exact_step(gram, codes, gradient, alpha):
 
 @kernel
 def _descend(gram, codes, gradient, alpha):
-    """Minimise over the working set: sweeps until the signs settle, then the minimum that these signs give."""
+    """Minimise over the working set: sweep until the signs are stable, then move to the minimum for these signs."""
     reached = False
     for sweep in range(MAX_SWEEPS):
         changed = _sweep(gram, codes, gradient, alpha)
@@ -113,9 +113,9 @@ def _descend(gram, codes, gradient, alpha):
 
 @kernel
 def duality_gap(square, codes, correlations, alpha):
-    """Return the gap, the objective and the largest correlation; the dual point is the residual, shrunk to feasible.
+    """Return the gap, the objective and the largest correlation; the dual point is the residual, shrunk to feasibility.
 
-    A sum of terms that are not negative: the difference of the objectives would be rounding near the solution.
+    The gap is a sum of nonnegative terms: the difference of the objectives would cancel near the solution.
     """
     largest, total = 0.0, 0.0
     for k in range(len(codes)):
@@ -129,24 +129,24 @@ def duality_gap(square, codes, correlations, alpha):
 
 
 @kernel
-def solve_lasso(rows, columns, gram, seen, hidden, sample, codes, alpha, bound, rounding, residual, correlations):
+def solve_lasso(rows, columns, gram, seen, missing, sample, codes, alpha, bound, rounding, residual, correlations):
     """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes| from the given codes; return whether the gap is closed.
 
-    bound, rounding: on the gap, as shares of the objective and of the squared sample. Leaves the residual and its
-    correlations with the atoms in the last two arguments.
+    bound, rounding: bounds on the gap, relative to the objective and to the squared sample. Writes the residual and its
+    correlations with the atoms to the last two arguments.
     """
     rounding *= np.sum(sample * sample)
     for _ in range(MAX_ROUNDS):
         support = np.flatnonzero(codes)
-        square = subtract_atoms(rows, support, codes[support], sample, hidden, residual)
+        square = subtract_atoms(rows, support, codes[support], sample, missing, residual)
         correlate(columns, seen, residual, correlations)
         gap, objective, largest = duality_gap(square, codes, correlations, alpha)
         if gap <= bound * objective + rounding:
             return True
-        # Atoms in use, and those that violate the optimality conditions at least half as much as the worst does.
+        # Active atoms, and those that violate the optimality conditions at least half as much as the worst.
         working = np.flatnonzero((codes != 0) | (np.abs(correlations) > max(alpha, (alpha + largest) / 2)))
         local, gradient = codes[working], correlations[working]
-        _descend(gram_among(rows, gram, hidden, working), local, gradient, alpha)
+        _descend(gram_among(rows, gram, missing, working), local, gradient, alpha)
         codes[working] = local
     return False
 
@@ -155,34 +155,34 @@ def solve_lasso(rows, columns, gram, seen, hidden, sample, codes, alpha, bound, 
 def _lasso_chunk(rows, columns, gram, observed, samples, codes, alpha):
     n_components, n_features = rows.shape
     residual, correlations = np.empty(n_features), np.empty(n_components)
-    rough = 0
+    n_unconverged = 0
     for n in range(len(samples)):
         sample = samples[n]
-        seen, hidden = split_features(observed, n, n_features)
+        seen, missing = split_features(observed, n, n_features)
         correlate(columns, seen, sample, correlations)
         largest = np.max(np.abs(correlations))
         weight = max(absolute_weight(alpha[n], largest), FLOOR * largest)
         if weight >= largest:
             codes[n] = 0.0
             continue
-        rough += not solve_lasso(
-            rows, columns, gram, seen, hidden, sample, codes[n], weight, GAP, ROUNDING, residual, correlations
+        n_unconverged += not solve_lasso(
+            rows, columns, gram, seen, missing, sample, codes[n], weight, GAP, ROUNDING, residual, correlations
         )
-    return rough
+    return n_unconverged
 
 
-def lasso(problem: Scaled, alpha: Array, start: Array | None, n_jobs: int | None) -> tuple[Array, int]:
+def lasso(problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None) -> tuple[Array, int]:
     """Minimise ``½‖sample - codes @ dictionary‖² + alpha Σ|codes|`` for every sample.
 
     Coordinate descent finds the signs of the codes; the exact minimum for given signs (as in the feature-sign search
-    of H. Lee, A. Battle, R. Raina and A. Ng, 2007) then spares the long tail of small steps. Both only ever lower
-    the objective. Weights below 1e-7 of the one that makes all codes of a sample zero count as that.
+    of H. Lee, A. Battle, R. Raina and A. Ng, 2007) then avoids a long tail of small steps. Neither raises the
+    objective. Weights are at least 1e-7 times the one that makes all codes of a sample zero.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     alpha : array of shape (n_samples,)
-        In the scaled problem's units; negative: minus the share of the one that makes all codes zero.
+        In the units of the scaled problem; negative: minus the share of the one that makes all codes zero.
     start : array of shape (n_samples, n_components) or None
         Codes to start from.
     n_jobs : int or None
@@ -190,7 +190,7 @@ def lasso(problem: Scaled, alpha: Array, start: Array | None, n_jobs: int | None
     Returns
     -------
     codes : array of shape (n_samples, n_components)
-    rough : int
-        Number of samples whose duality gap is above 1e-9 of the objective.
+    n_unconverged : int
+        Number of samples whose relative duality gap is above 1e-9.
     """
-    return code_chunks(_lasso_chunk, problem, alpha, start=start, n_jobs=n_jobs)
+    return encode_chunks(_lasso_chunk, problem, alpha, start=start, n_jobs=n_jobs)

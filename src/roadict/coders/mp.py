@@ -12,7 +12,7 @@ from roadict.coders.kernels import (
     gram_row,
     split_features,
 )
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
@@ -25,16 +25,16 @@ def _mp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
     n_components, n_features = rows.shape
     correlations, weights, row = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     for n in range(len(samples)):
-        seen, hidden = split_features(observed, n, n_features)
+        seen, missing = split_features(observed, n, n_features)
         atom_weights(columns, gram, seen, weights)
         residual, used = samples[n].copy(), np.zeros(n_components, np.bool_)
         norm = np.sqrt(dot(residual, residual))
         correlate(columns, seen, residual, correlations)
-        size, misfit, barred = 0, norm, used.copy()
+        size, misfit, excluded = 0, norm, used.copy()
         for _ in range(MAX_STEPS):
             if misfit <= epsilon[n] * norm:
                 break
-            best, correlation = best_atom(correlations, weights, barred)
+            best, correlation = best_atom(correlations, weights, excluded)
             if best < 0 or correlation <= NEGLIGIBLE * norm:
                 break
             value = correlations[best] * weights[best] ** 2
@@ -44,29 +44,29 @@ def _mp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
                 correlations[k] -= value * row[k]
             for m in range(n_features):
                 residual[m] -= value * rows[best, m]
-            for m in hidden:
+            for m in missing:
                 residual[m] = 0.0
             misfit = np.sqrt(dot(residual, residual))
             size += not used[best]
             used[best] = True
             if size == sparsity[n]:
-                barred[:] = ~used
+                excluded[:] = ~used
     return 0
 
 
-def mp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
-    """Subtract from the residual, again and again, its part along the atom that correlates best with it.
+def mp(problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
+    """Repeatedly subtract from the residual its projection onto the atom that correlates best with it.
 
-    Atoms compete with unit norm. Once ``sparsity`` atoms are in use only these are refined, until nothing is left
-    to refine: a sample that so many atoms make up is then coded exactly, as by orthogonal matching pursuit.
+    Atoms are compared at unit norm. Once ``sparsity`` atoms are in use, only these are refined, to convergence: their
+    codes are then those of least squares, as in orthogonal matching pursuit.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     sparsity : int array of shape (n_samples,)
-        Largest number of atoms.
+        Maximum number of atoms.
     epsilon : array of shape (n_samples,)
-        Relative error at which a sample is left alone.
+        Relative error at which the coding of a sample stops.
     n_jobs : int or None
 
     Returns
@@ -77,4 +77,4 @@ def mp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: i
     ----------
     S. Mallat and Z. Zhang, "Matching pursuits with time-frequency dictionaries", 1993.
     """
-    return code_chunks(_mp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
+    return encode_chunks(_mp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]

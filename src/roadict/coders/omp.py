@@ -1,4 +1,4 @@
-"""Orthogonal matching pursuit as Batch-OMP: correlations from Gram rows, a Cholesky factor that grows."""
+"""Orthogonal matching pursuit as Batch-OMP: correlations from Gram rows, a growing Cholesky factor."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from roadict.coders.kernels import (
     split_features,
     subtract_atoms,
 )
-from roadict.coders.scaling import CHUNK, Scaled, code_chunks
+from roadict.coders.scaling import CHUNK, ScaledProblem, encode_chunks
 from roadict.kernels import Workers, kernel
 
 Array = NDArray[np.floating]
@@ -23,19 +23,19 @@ Array = NDArray[np.floating]
 @kernel
 def _omp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
     n_components, n_features = rows.shape
-    most = sparsity.max()
+    max_atoms = sparsity.max()
     start, correlations, weights = np.empty(n_components), np.empty(n_components), np.empty(n_components)
-    gram_rows, factor = np.empty((most, n_components)), np.empty((most, most))
-    support, values, products = np.empty(most, np.int64), np.empty(most), np.empty(most)
+    gram_rows, factor = np.empty((max_atoms, n_components)), np.empty((max_atoms, max_atoms))
+    support, values, products = np.empty(max_atoms, np.int64), np.empty(max_atoms), np.empty(max_atoms)
     residual = np.empty(n_features)
     if observed.size == 0:
         atom_weights(columns, gram, np.arange(n_features), weights)
     for n in range(len(samples)):
         sample = samples[n]
-        seen, hidden = split_features(observed, n, n_features)
+        seen, missing = split_features(observed, n, n_features)
         if observed.size > 0:
             atom_weights(columns, gram, seen, weights)
-        norm = np.sqrt(subtract_atoms(rows, support[:0], values, sample, hidden, residual))
+        norm = np.sqrt(subtract_atoms(rows, support[:0], values, sample, missing, residual))
         correlate(columns, seen, sample, start)
         correlations[:] = start
         taken = np.zeros(n_components, np.bool_)
@@ -63,24 +63,24 @@ def _omp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon)
                     for k in range(n_components):
                         correlations[k] -= value * row[k]
             if epsilon[n] > 0:
-                misfit = np.sqrt(subtract_atoms(rows, support[:size], values, sample, hidden, residual))
+                misfit = np.sqrt(subtract_atoms(rows, support[:size], values, sample, missing, residual))
         for i in range(size):
             codes[n, support[i]] = values[i]
     return 0
 
 
-def omp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
+def omp(problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
     """Add, one at a time, the atom that correlates best with the residual, and refit all by least squares.
 
-    Atoms compete with unit norm. An atom that depends on those in use is passed over.
+    Atoms are compared at unit norm. Atoms that depend on those in use are skipped.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     sparsity : int array of shape (n_samples,)
-        Largest number of atoms.
+        Maximum number of atoms.
     epsilon : array of shape (n_samples,)
-        Relative error at which a sample needs no further atom.
+        Relative error at which the coding of a sample stops.
     n_jobs : int or None
 
     Returns
@@ -92,11 +92,11 @@ def omp(problem: Scaled, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: 
     R. Rubinstein, M. Zibulevsky and M. Elad, "Efficient implementation of the K-SVD algorithm using batch orthogonal
     matching pursuit", 2008.
     """
-    return code_chunks(_omp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
+    return encode_chunks(_omp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
 
 
 def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, workers: Workers) -> Array:
-    """Code as ``omp`` does, for a loop that calls it often: data and atoms are float64 of order one already.
+    """Code like ``omp``, with less overhead: data and atoms must be float64 of order one.
 
     Parameters
     ----------
@@ -112,14 +112,14 @@ def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, worke
     """
     columns, gram = np.ascontiguousarray(dictionary.T), dictionary @ dictionary.T
     codes = np.zeros((len(data), len(dictionary)))
-    everything = np.empty((0, 0), np.bool_)
+    all_observed = np.empty((0, 0), np.bool_)
     chunk = len(data) if workers.n_threads == 1 else CHUNK
 
     def task(i: int) -> None:
         samples = data[i * chunk : (i + 1) * chunk]
         sparsity, epsilon = np.full(len(samples), n_nonzero_coefs), np.zeros(len(samples))
         part = codes[i * chunk : (i + 1) * chunk]
-        _omp_chunk(dictionary, columns, gram, everything, samples, part, sparsity, epsilon)
+        _omp_chunk(dictionary, columns, gram, all_observed, samples, part, sparsity, epsilon)
 
     workers.run(task, -(-len(data) // chunk))
     return codes

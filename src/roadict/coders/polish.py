@@ -1,4 +1,4 @@
-"""The polish of the codes: refit on their support, drop what becomes negligible."""
+"""Polish of codes: refit on their support, discard what becomes negligible."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ Array = NDArray[np.floating]
 
 MAX_ROUNDS = 5
 MAX_GROWTH = 2.0
-"""A refit that makes Σ|codes| of a sample grow by more is refused: its atoms are nearly dependent."""
+"""A refit that multiplies Σ|codes| of a sample by more is rejected: its atoms are nearly dependent."""
 CHUNK = 256
 SAME = 1e-10
-"""Atoms whose cosine differs from ±1 by less are one."""
+"""Atoms whose cosine differs from ±1 by less are duplicates."""
 
 
 @kernel
 def _refit(atoms, sample, codes, alpha):
     """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes.
 
-    More atoms than entries fit exactly: the fit nearest the old codes is taken, or for alpha > 0 the old codes.
+    More atoms than entries fit exactly: returns the fit nearest to the old codes, or for alpha > 0 the old codes.
     """
     size, n_features = atoms.shape
     if size <= n_features:
@@ -80,7 +80,7 @@ def polish_codes(
     negligible: float = 1e-3,
     n_jobs: int | None = None,
 ) -> Array:
-    """Refit every sample's codes on their support and drop coefficients that have become negligible.
+    """Refit every sample's codes on their support and discard coefficients that become negligible.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def polish_codes(
     dictionary : array of shape (n_components, n_features)
     codes : array of shape (n_samples, n_components)
     alpha : float
-        Lasso weight that the refit keeps; 0: least squares.
+        Lasso weight of the refit; 0: least squares.
     negligible : float
-        Share of a sample's norm that the coefficients dropped in one of up to five rounds may have, as if atoms were
+        Maximum share of a sample's norm in the coefficients discarded per round (of up to five), as if atoms were
         orthogonal.
     n_jobs : int or None
         Threads.
@@ -124,7 +124,7 @@ def polish_codes(
 
 
 def merge_duplicates(dictionary: Array, codes: Array) -> Array:
-    """Give the codes of atoms that equal another, up to sign, to the first of them; the others are then unused.
+    """Add the codes of duplicate atoms, up to sign, to those of the first; the duplicates become unused.
 
     Examples
     --------

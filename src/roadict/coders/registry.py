@@ -1,4 +1,4 @@
-"""One door to all coders: which arguments each takes, what they are at None."""
+"""Coders by name: their parameters, the defaults of these, and ``encode`` to call any of them."""
 
 import math
 import warnings
@@ -14,13 +14,13 @@ from roadict.coders.half import half
 from roadict.coders.lasso import lasso
 from roadict.coders.mp import mp
 from roadict.coders.omp import omp
-from roadict.coders.scaling import Scaled, rescale, scaled
+from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
 
 Array = NDArray[np.floating]
 
-TAKES: dict[str, tuple[str, ...]] = {
+CODER_PARAMETERS: dict[str, tuple[str, ...]] = {
     "omp": ("n_nonzero_coefs", "epsilon"),
     "mp": ("n_nonzero_coefs", "epsilon"),
     "sp": ("n_nonzero_coefs",),
@@ -30,34 +30,34 @@ TAKES: dict[str, tuple[str, ...]] = {
     "half": ("alpha", "n_nonzero_coefs", "start"),
     "threshold": ("alpha",),
 }
-"""Names of the coders, and the arguments that each uses; ``start`` is for callers in this package."""
+"""Parameters of each coder; ``start`` is internal."""
 
 GREEDY = ("omp", "mp", "sp", "cosamp")
-"""Coders that choose among atoms as if these had unit norm."""
+"""Coders that compare atoms at unit norm."""
 REMEDIES = {
     "lasso": "pass a larger alpha",
-    "basis-pursuit": "pass a larger epsilon, or drop atoms that others nearly equal",
+    "basis-pursuit": "pass a larger epsilon, or remove near-duplicate atoms",
     "half": "pass a larger alpha or fewer n_nonzero_coefs",
 }
 DEFAULT_ALPHA = 0.1
-"""Weight at None, as a share of the smallest one that makes all codes of a sample zero."""
+"""Default weight, relative to the smallest one that makes all codes of a sample zero."""
 
 
-def refuse_unused(algorithm: str, **arguments: Any) -> None:
-    """Refuse arguments that are given, but not used by the algorithm, or not beside each other.
+def reject_unused(algorithm: str, **arguments: Any) -> None:
+    """Raise ValueError for arguments that the algorithm does not use, or that exclude each other.
 
     Examples
     --------
-    >>> refuse_unused("omp", n_nonzero_coefs=3, alpha=0.1)
+    >>> reject_unused("omp", n_nonzero_coefs=3, alpha=0.1)
     Traceback (most recent call last):
     ...
     ValueError: alpha=0.1 is not used by algorithm="omp", which takes n_nonzero_coefs and epsilon; leave it out
     """
-    takes = TAKES[algorithm]
+    accepted = CODER_PARAMETERS[algorithm]
     for name, value in arguments.items():
-        if value is not None and name not in takes:
+        if value is not None and name not in accepted:
             shown = "start" if name == "start" else f"{name}={value!r}"
-            public = " and ".join(other for other in takes if other != "start")
+            public = " and ".join(other for other in accepted if other != "start")
             raise ValueError(f'{shown} is not used by algorithm="{algorithm}", which takes {public}; leave it out')
     if algorithm == "half" and arguments.get("alpha") is not None and arguments.get("n_nonzero_coefs") is not None:
         raise ValueError(
@@ -78,25 +78,25 @@ def encode(
     start: Array | None = None,
     n_jobs: int | None = None,
 ) -> Array:
-    """Code samples, by their observed entries where some are missing.
+    """Code samples from their observed entries.
 
-    The codes of a sample do not depend on n_jobs, on the unit of the data, or (rounding apart) on other samples.
+    The codes of a sample do not depend on n_jobs, the unit of the data or (up to rounding) the other samples.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        float32 or float64; the arithmetic is float64, the result of the given dtype.
+        float32 or float64, as is the result; the arithmetic is float64.
     observed : bool array like data, or None
     dictionary : array of shape (n_components, n_features)
-        Atoms of any norm; zero atoms are not used.
+        Atoms of any norm; zero atoms are never used.
     algorithm : {"omp", "mp", "sp", "cosamp", "lasso", "basis-pursuit", "half", "threshold"}
-        ``TAKES`` says which of the following it takes; the others must be None.
+        ``CODER_PARAMETERS`` lists which of the following it uses; the others must be None.
     n_nonzero_coefs : int or None
-        Atoms per sample, cut to what the observed features and the dictionary allow. None: as many as epsilon
-        asks for; without it a tenth of the (observed) features, at least one.
+        Atoms per sample, limited by the observed features and the dictionary. None: as many as epsilon requires;
+        without epsilon, a tenth of the observed features, at least one.
     alpha : float or None
-        Weight of the sparsity term. None: 0.1 times the smallest that makes all codes of the sample zero ("half":
-        the weight that makes a single coefficient zero below 0.1 times the sample's largest correlation).
+        Weight of the sparsity term. None: 0.1 times the smallest one that makes all codes of the sample zero ("half":
+        the weight that zeroes a single coefficient below 0.1 times the sample's largest correlation).
     epsilon : float, array of shape (n_samples,) or None
         Bound on the relative error of every sample over its observed entries. None: no bound, or 0 for
         "basis-pursuit".
@@ -109,54 +109,54 @@ def encode(
     -------
     array of shape (n_samples, n_components)
     """
-    refuse_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
+    reject_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
     if algorithm in GREEDY:
-        problem = scaled(data, observed, dictionary, each_atom=True)
+        problem = scale_problem(data, observed, dictionary, per_atom=True)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
             return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
         return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
-    problem = scaled(data, observed, dictionary, each_atom=False)
+    problem = scale_problem(data, observed, dictionary, per_atom=False)
     if algorithm == "threshold":
         return threshold(problem, _weights(problem, alpha), n_jobs)
     if algorithm == "half":
         counts = _sparsity(problem, n_nonzero_coefs or 0, False)
-        codes, rough = half(problem, _root_weights(problem, alpha), counts, start, n_jobs)
+        codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
     elif algorithm == "lasso":
-        codes, rough = lasso(problem, _weights(problem, alpha), start, n_jobs)
+        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs)
     else:
-        codes, rough = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
-    if rough:
-        text = f'{rough} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
+        codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
+    if n_unconverged:
+        text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
         warnings.warn(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning, stacklevel=3)
     return codes
 
 
-def _sparsity(problem: Scaled, asked: int | None, bounded: bool, capped: bool = True) -> NDArray[np.integer]:
-    """Number of atoms for every sample; ``capped``: more than features would be of no use."""
-    seen, n_atoms = problem.n_seen, len(problem.rows)
-    most = np.minimum(seen, n_atoms) if capped else np.full(len(seen), n_atoms)
-    default = most if bounded else np.maximum(1, seen // 10)
-    wanted = default if asked is None else np.full(len(seen), asked)
-    counts: NDArray[np.integer] = np.minimum(wanted, most).astype(np.int64)
+def _sparsity(problem: ScaledProblem, requested: int | None, bounded: bool, capped: bool = True) -> NDArray[np.integer]:
+    """Number of atoms for every sample; ``capped``: at most its number of observed features."""
+    seen, n_atoms = problem.n_observed, len(problem.rows)
+    limit = np.minimum(seen, n_atoms) if capped else np.full(len(seen), n_atoms)
+    default = limit if bounded else np.maximum(1, seen // 10)
+    wanted = default if requested is None else np.full(len(seen), requested)
+    counts: NDArray[np.integer] = np.minimum(wanted, limit).astype(np.int64)
     return counts
 
 
-def _bounds(problem: Scaled, epsilon: ArrayLike | None) -> Array:
+def _bounds(problem: ScaledProblem, epsilon: ArrayLike | None) -> Array:
     bounds = np.empty(len(problem.data))
     bounds[:] = 0.0 if epsilon is None else epsilon
     return bounds
 
 
-def _weights(problem: Scaled, alpha: float | None) -> Array:
-    """Return the weight of every sample in the scaled problem; negative: minus its share of the largest useful one."""
+def _weights(problem: ScaledProblem, alpha: float | None) -> Array:
+    """Return the weight of every sample in the scaled problem; negative: minus its share of the one that zeroes all."""
     if alpha is None:
         return np.full(len(problem.data), -DEFAULT_ALPHA)
     return rescale(np.full(len(problem.data), float(alpha)), -(problem.exponents + problem.atom_exponents[0]))
 
 
-def _root_weights(problem: Scaled, alpha: float | None) -> Array:
-    """Return the same for Σ√|codes|."""
+def _half_weights(problem: ScaledProblem, alpha: float | None) -> Array:
+    """Return the same for the penalty Σ√|codes| of "half"."""
     if alpha is None:
         return np.full(len(problem.data), -DEFAULT_ALPHA)
     shifts, odd = np.divmod(-(3 * problem.exponents + problem.atom_exponents[0]), 2)

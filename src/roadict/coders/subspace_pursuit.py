@@ -1,22 +1,22 @@
-"""Subspace pursuit: a support of fixed size, exchanged as a whole."""
+"""Subspace pursuit: iterated exchange of a support of fixed size."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.exchange import exchange_chunk
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 
 Array = NDArray[np.floating]
 
 
-def subspace_pursuit(problem: Scaled, sparsity: NDArray[np.integer], n_jobs: int | None) -> Array:
-    """Join the support with as many atoms that correlate best with the residual, fit, keep the largest, fit again.
+def subspace_pursuit(problem: ScaledProblem, sparsity: NDArray[np.integer], n_jobs: int | None) -> Array:
+    """Add to the support the ``sparsity`` atoms that correlate best with the residual, fit, retain the largest, refit.
 
-    Ends when the residual no longer falls. Atoms compete with unit norm.
+    Stops when the residual no longer decreases. Atoms are compared at unit norm.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     sparsity : int array of shape (n_samples,)
         Number of atoms.
     n_jobs : int or None
@@ -29,4 +29,4 @@ def subspace_pursuit(problem: Scaled, sparsity: NDArray[np.integer], n_jobs: int
     ----------
     W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal reconstruction", 2009.
     """
-    return code_chunks(exchange_chunk, problem, sparsity, 1, True, n_jobs=n_jobs)[0]
+    return encode_chunks(exchange_chunk, problem, sparsity, 1, True, n_jobs=n_jobs)[0]

@@ -1,4 +1,4 @@
-"""Codes by soft thresholding of correlations: no fit, one pass."""
+"""Soft thresholding of correlations: one pass, no fit."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.kernels import absolute_weight, correlate, split_features
-from roadict.coders.scaling import Scaled, code_chunks
+from roadict.coders.scaling import ScaledProblem, encode_chunks
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
@@ -24,20 +24,20 @@ def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):
     return 0
 
 
-def threshold(problem: Scaled, alpha: Array, n_jobs: int | None) -> Array:
+def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None) -> Array:
     """Soft-threshold the inner products of every sample with the atoms: the Lasso codes of orthonormal atoms.
 
     Parameters
     ----------
-    problem : Scaled
+    problem : ScaledProblem
     alpha : array of shape (n_samples,)
-        Threshold, in the scaled problem's units; negative: minus the share of the one that makes all codes zero.
+        Threshold in the units of the scaled problem; negative: minus the share of the one that makes all codes zero.
     n_jobs : int or None
 
     Returns
     -------
     array of shape (n_samples, n_components)
     """
-    # Inner products grow with the atoms, where codes that fit shrink.
+    # Unlike fitted codes, inner products are proportional to the atoms.
     problem = replace(problem, atom_exponents=-problem.atom_exponents)
-    return code_chunks(_threshold_chunk, problem, alpha, n_jobs=n_jobs)[0]
+    return encode_chunks(_threshold_chunk, problem, alpha, n_jobs=n_jobs)[0]

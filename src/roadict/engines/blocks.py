@@ -1,4 +1,4 @@
-"""Which steps an engine has for the blocks of a formulation."""
+"""Look up an engine's steps for the blocks of a formulation."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -12,7 +12,7 @@ Project = TypeVar("Project")
 def steps_of(
     formulation: Formulation, sparse: Mapping[Sparse, Shrink], rank_one: Mapping[RankOne, Project], engine: str
 ) -> tuple[Shrink, Project]:
-    """Return an engine's steps of the sparse and the rank-one blocks; raises ValueError where it has none."""
+    """Return an engine's steps of the sparse and the rank-one blocks; raises ValueError if it has none."""
     for name, block, known in (("sparse", formulation.sparse, sparse), ("rank_one", formulation.rank_one, rank_one)):
         if block not in known:
             raise ValueError(

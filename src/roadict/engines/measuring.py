@@ -1,4 +1,4 @@
-"""From the sums of an iteration to its measures; the engines that run the fused recurrence share it."""
+"""Measures of an iteration from its sums, shared by the engines of the fused recurrence."""
 
 import math
 
@@ -14,31 +14,31 @@ def measures_of(
     sums: NDArray[np.floating],
     formulation: Formulation,
     *,
-    share: float,
-    kept: float,
+    share_before: float,
+    share_after: float,
     norm_before: float,
     data_norm: float,
 ) -> Measures:
-    """Measures of an iteration.
+    """Compute the measures of an iteration.
 
     Parameters
     ----------
     sums : array with the columns SUMS of ``columns``
     formulation : Formulation
-    share, kept : float
-        Share of H that S3 kept before the iteration and after it.
+    share_before, share_after : float
+        Share of H that S3 absorbs, before and after the iteration.
     norm_before : float
         Norm of H before the iteration.
     data_norm : float
     """
     norm = math.sqrt(sums[MISFIT])
-    # Y - ΣC - S3 is the change of U3 = -(1 - t)H; written so that nothing cancels when H settles.
-    keep, drift = 1 - kept, float(sums[DRIFT])
-    change = (1 - share) - keep
+    # Y - ΣC - S3 is the change of U3 = -(1 - t)H, in a form without cancellation as H converges.
+    rest, drift = 1 - share_after, float(sums[DRIFT])
+    change = (1 - share_before) - rest
     shrunk = norm_before**2 - norm**2
-    data_gap = keep**2 * drift + keep * change * (shrunk + drift) + (change * norm_before) ** 2
+    data_gap = rest**2 * drift + rest * change * (shrunk + drift) + (change * norm_before) ** 2
     return Measures.relative(
-        objective=float(sums[OBJECTIVE]) + formulation.misfit_cost(kept * norm),
+        objective=float(sums[OBJECTIVE]) + formulation.misfit_cost(share_after * norm),
         primal=math.sqrt(max(sums[GAP] + data_gap, 0.0)),
         dual=math.sqrt(max(sums[MOVED], 0.0)),
         error=math.sqrt(sums[ERROR]),

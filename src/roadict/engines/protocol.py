@@ -1,4 +1,4 @@
-"""What an engine is."""
+"""The protocol of engines."""
 
 from typing import Protocol
 
@@ -8,11 +8,11 @@ from roadict.runs.state import Restorable, Run
 
 
 class Engine(Run, Restorable, Protocol):
-    """A run of ROAD: the arrays, and how to carry out an iteration on them.
+    """A run of ROAD: its arrays, and an iteration on them.
 
-    With several ranks every one has an engine, for its own samples (which may be none). ``step`` sums over ranks what
-    is summed over samples, the Gram matrices and the norms, and nothing else: atoms, measures and ρ are then the same
-    on all of them (atoms of unlike machines up to rounding).
+    Every rank has an engine for its own samples, possibly none. ``step`` exchanges only sums over samples, the Gram
+    matrices and the norms: atoms, measures and ρ are then the same on all ranks (atoms up to rounding, on different
+    machines).
     """
 
     problem: Problem
@@ -22,4 +22,4 @@ class Engine(Run, Restorable, Protocol):
         """Carry out one iteration; ``following`` is the ρ of the next one, if it differs (exact forms only)."""
 
     def close(self) -> None:
-        """Release threads and the like; the results stay readable."""
+        """Release threads and other resources; results remain readable."""

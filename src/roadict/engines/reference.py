@@ -1,4 +1,4 @@
-"""The literal engine: the paper's iteration, block by block. It is the specification of every other engine."""
+"""The reference engine: the paper's iteration, block by block. It specifies all other engines."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ Array = NDArray[np.floating]
 
 
 def _nearest(comm: Comm, blocks: Array) -> tuple[Array, Array]:
-    """B ← nearest rank-one matrices, as codes and atoms; these are of all ranks' samples."""
+    """B ← nearest rank-one matrices, as codes of this rank's samples and atoms of all ranks."""
     _, atoms = nearest_rank_one(joint_triangular_factor(comm, blocks))
     return (blocks @ atoms[:, :, None])[:, :, 0], atoms
 
 
 SPARSE = {Sparse.GROUP_NORM: (shrink_groups, group_norm)}
-"""The prox of each term of A, and its value."""
+"""Prox and value of each term of A."""
 RANK_ONE = {RankOne.NEAREST: _nearest}
 
 
@@ -48,7 +48,7 @@ class ReferenceEngine:
             np.zeros_like(problem.data),
         ]
         self.multipliers: list[Array] = [np.zeros_like(slack) for slack in self.slacks]
-        if problem.observed is not None:  # the start fits the unobserved entries, whatever it says there
+        if problem.observed is not None:  # the start fits unobserved entries exactly
             misfit = problem.data - self.consensus.sum(axis=0)
             self.slacks[2] = np.where(problem.observed, 0, misfit).astype(misfit.dtype)
 
@@ -75,7 +75,7 @@ class ReferenceEngine:
         residuals = [new - old for new, old in zip(multipliers, self.multipliers, strict=True)]
         self.sparse, self.rank_one, self.consensus, self.multipliers = A, B, C, multipliers
         measures = self._measure(residuals, before)
-        if following is not None:  # ρU stays: the multipliers are kept divided by ρ
+        if following is not None:  # ρU is unchanged: the multipliers are stored divided by ρ
             self.multipliers = [multiplier * (rho1 / following) for multiplier in self.multipliers]
             self.rhos = (following, following, following)
         return measures
@@ -128,7 +128,7 @@ class ReferenceEngine:
         return codes
 
     def state(self) -> RunState:
-        """Views of all blocks, with the samples first."""
+        """Return views of all blocks, samples first."""
         blocks = {"sparse": self.sparse, "rank_one": self.rank_one, "consensus": self.consensus}
         for i in (0, 1):
             blocks |= {f"slack{i}": self.slacks[i], f"multiplier{i}": self.multipliers[i]}
@@ -137,7 +137,7 @@ class ReferenceEngine:
         return RunState(local, {"atoms": self.atoms, "numbers": np.array(self.rhos)})
 
     def restore(self, state: RunState, start: int = 0) -> None:
-        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        """Copy the arrays of ``state``, whose samples begin at ``start``."""
         self.sparse, self.rank_one, self.consensus = self.sparse.copy(), self.rank_one.copy(), self.consensus.copy()
         for name, array in self.state().local.items():
             array[start : start + len(state.local[name])] = state.local[name]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.engines.gpu.layout import MOST_FEATURES
+from roadict.engines.gpu.layout import MAX_FEATURES
 from roadict.engines.protocol import Engine
 from roadict.formulation import Problem
 from roadict.ranks.comm import SERIAL, Comm
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 ENGINES = ("auto", "reference", "numba", "cuda")
-WORTH_A_GPU = 5_000_000
-"""Numbers per state array from which "auto" takes a GPU: below it, loading torch takes longer than most fits."""
-WIDE = 2
-"""Features per sample beyond which "auto" takes the reference engine."""
+MIN_GPU_SIZE = 5_000_000
+"""Minimum size of a state array for "auto" to choose a GPU: below, loading torch takes longer than most fits."""
+MAX_FEATURE_RATIO = 2
+"""Maximum n_features / n_samples for the fast engines; beyond, "auto" chooses the reference engine."""
 
 
 def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -> str:
-    """Choose for "auto": the GPU where there is one and the problem is large, else Numba, but for data wider than long.
+    """Resolve "auto": "reference" for wide data, else "cuda" for large problems if there is a GPU, else "numba".
 
-    Gram matrices, n_features² numbers per atom, would then be larger than the blocks, of which an SVD makes light work.
+    For wide data the Gram matrices, n_features² numbers per atom, would be larger than the blocks, whose SVD is cheap.
 
     Parameters
     ----------
     name : str
         One of ENGINES.
     n_samples : int
-        Of all ranks.
+        On all ranks.
     n_features, n_components : int
     """
     if name != "auto":
         return name
-    if n_features > WIDE * n_samples:
+    if n_features > MAX_FEATURE_RATIO * n_samples:
         return "reference"
-    suits_gpu = n_features <= MOST_FEATURES and n_samples * n_features * n_components >= WORTH_A_GPU
+    suits_gpu = n_features <= MAX_FEATURES and n_samples * n_features * n_components >= MIN_GPU_SIZE
     return "cuda" if suits_gpu and _has_gpu() else "numba"
 
 
 def _has_gpu() -> bool:
-    """Whether a GPU and all that the engine needs are there; torch is imported only where it is installed."""
+    """Whether a GPU and the packages for it are available; imports torch only if it is installed."""
     if any(find_spec(name) is None for name in ("torch", "triton")):
         return False
     import torch
@@ -62,7 +62,7 @@ def make_engine(
     comm: Comm,
     pool: "Pool | None" = None,
 ) -> Engine:
-    """Start a run; engines are imported when they are asked for.
+    """Create the engine of a run; engines are imported on demand.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def make_engine(
     n_jobs : int or None
     comm : Comm
     pool : Pool or None
-        Batch on a GPU that the run joins, if it fits in.
+        GPU batch that the run joins, if it is of the same kind and has a free slot.
     """
     if name == "reference":
         from roadict.engines.reference import ReferenceEngine
@@ -85,7 +85,7 @@ def make_engine(
     if name == "cuda":
         from roadict.engines.gpu.cuda import CudaEngine
 
-        if pool is not None and comm is SERIAL and pool.takes(problem, len(dictionary)):
+        if pool is not None and comm is SERIAL and pool.accepts(problem, len(dictionary)):
             return pool.join(problem, dictionary, codes)
         return CudaEngine(problem, dictionary, codes, comm)
     from roadict.engines.cpu.fused import FusedEngine

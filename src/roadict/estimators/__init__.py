@@ -1,4 +1,4 @@
-"""The scikit-learn face of roadict."""
+"""The scikit-learn estimators of roadict."""
 
 from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.batch import fit_all

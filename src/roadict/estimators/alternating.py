@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
-from roadict.coders.registry import TAKES
-from roadict.estimators.agreement import agreed_seed, describe, describe_start
+from roadict.coders.registry import CODER_PARAMETERS
+from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.shared import warn_user
 from roadict.linalg import of_order_one, unit_rows
@@ -26,13 +26,13 @@ from roadict.updates.registry import UPDATES
 
 Array = NDArray[np.floating]
 RIDGE = 0.01
-"""Ridge of "simco" where the user sets none; the Gram matrix of unit atoms has ones on its diagonal."""
+"""Default ridge of "simco"; the Gram matrix of unit atoms has ones on its diagonal."""
 
 
 class AlternatingDictionaryLearning(Learner):
-    """Dictionary learning in two stages: sparse coding with fixed atoms, update of the atoms, and again.
+    """Two-stage dictionary learning: alternate sparse coding and dictionary updates.
 
-    Any ``update`` goes with any ``coder``. These are the methods that ROAD is compared with.
+    Any ``update`` can be combined with any ``coder``. These are the methods that ROAD is compared with.
 
     Parameters
     ----------
@@ -45,56 +45,57 @@ class AlternatingDictionaryLearning(Learner):
         total least squares (Yu, Dai, Cvetković, Zhu 2020). "sequential": each atom with its codes and an ℓ1 penalty
         (Seghouane, Hanif 2015); "consistent-sequential": with an adaptive penalty (Seghouane, Iqbal 2018).
     coder : str, default=None
-        "omp", "lasso" or another of ``SparseCoder``. None: the two sequential updates find their codes themselves,
-        the others take "omp".
+        "omp", "lasso" or another algorithm of ``SparseCoder``. None: no coder for the sequential updates, which
+        compute their own codes, and "omp" for the others.
     n_nonzero_coefs : int, default=None
-        Coefficients per sample, for greedy coders. None: a tenth of the features, at least one.
+        Nonzero codes per sample, for greedy coders. None: a tenth of the features, at least one.
     alpha : float, default=None
-        Weight of Σ|codes| against half the squared error for "lasso" and "sequential", threshold of
-        "consistent-sequential" and of "threshold". None: 0.1 times the root-mean-square norm of the samples. For
-        "half" its weight, with its own default.
+        For "lasso" and "sequential": weight of Σ|codes| relative to half the squared error. For "threshold" and
+        "consistent-sequential": the threshold. None: 0.1 times the root-mean-square norm of the samples. For "half":
+        its weight; None: the default of ``SparseCoder``.
     ridge : float, default=None
-        For "simco": weight of the squared codes. 0 is the primitive form. None: 0.01.
+        For "simco": weight of the squared codes; 0 is primitive SimCO. None: 0.01.
     max_iter : int, default=100
-        Largest number of iterations, each a coding stage and an update. The last fifth refines the best dictionary
-        found so far; in the iterations before, a greedy coder may raise the error, which leads out of wrong minima.
+        Maximum number of iterations, each a coding stage and an update. The last fifth refines the best dictionary so
+        far. Before that a greedy coder may raise the error, which helps to escape poor local minima.
     tol : float, default=1e-4
-        Bound on the relative changes of codes and atoms in one iteration. 0: run all iterations.
+        Bound on the relative changes of codes and atoms per iteration. 0: run all iterations.
     dict_init : array of shape (n_components, n_features), default=None
-        Atoms to start from. None: samples that are unlike each other.
+        Initial atoms. None: mutually dissimilar samples.
     callback : callable, default=None
-        Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
-        error, rho, seconds, dictionary, codes); ends the run by returning True.
+        Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, code_change,
+        atom_change, error, seconds, dictionary, codes). Returning True ends the run.
     checkpoint : path or Checkpoint, default=None
-        Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
-        parameters goes on from there, to the same result. ``roadict.Checkpoint`` sets more. The folder stays.
+        Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
+        Fitting the same data with the same parameters resumes from there, with the same result.
+        ``roadict.Checkpoint`` has more options.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
-        Source of the start. The same integer gives the same result, whatever n_jobs.
+        Seed of the start. The same integer gives the same result for any n_jobs.
     n_jobs : int, default=None
         Threads of the coders. None: all cores.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Atoms of unit norm; the largest entry of each is positive.
+        Atoms of unit norm; the entry of largest magnitude of each is positive.
     codes_ : array of shape (n_samples, n_components)
-        The codes of the fit. ``transform`` codes anew and may differ.
+        Codes of the fit. ``transform`` codes anew and may differ.
     n_iter_ : int
     history_ : History
-        Per-iteration objective, primal (relative change of the codes), dual (relative change of the atoms), error,
-        rho (NaN: there is none), seconds; ``to_frame()`` and ``plot()``.
+        Per-iteration objective, code_change and atom_change (relative changes), error, seconds; ``to_frame()`` and
+        ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     objective_ : float
-        ``‖X - codes_ @ components_‖_F``; with coder="lasso" or "sequential" ``Σ|codes_|`` plus its square over
-        ``2 alpha_``; with "consistent-sequential" a concave penalty in place of ``Σ|codes_|``.
+        ``‖X - codes_ @ components_‖_F``. With coder="lasso" or "sequential": ``Σ|codes_|`` plus its square over
+        ``2 alpha_``; with "consistent-sequential" a concave penalty replaces ``Σ|codes_|``.
     error_ : float
         Relative data error of ``codes_``.
     alpha_ : float or None
-        Weight or threshold that was used; None where update and coder use none, or one of its own for every sample.
+        Weight or threshold used; None if update and coder use none, or a different one for each sample.
     atom_usage_ : array of shape (n_components,)
-        Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
+        Fraction of the samples that use each atom. Unused atoms (0) have unit norm too.
     n_features_in_ : int
 
     Examples
@@ -158,19 +159,19 @@ class AlternatingDictionaryLearning(Learner):
 
     def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
         self._check_parameters()
-        data, _ = self._validated(X, reset=True)
+        data, _ = self._validate(X, reset=True)
         checks.data_range(float(np.abs(data).max()), data.dtype)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
         coder_alpha: float | None = alpha
-        if self._fit_coder == "half":  # its weight has other units, and its own default
+        if self._fit_coder == "half":  # its weight has different units and its own default
             coder_alpha = None if self.alpha is None else self.alpha / unit**1.5
-        problem = describe(self) | {"estimator": "AlternatingDictionaryLearning"}
+        problem = describe_parameters(self) | {"estimator": "AlternatingDictionaryLearning"}
         problem |= describe_start(self._given_atoms(scaled), None, SERIAL)
         with open_checkpoints(self.checkpoint, problem, data, None, SERIAL) as checkpoints:
             fit = yield from learn(
                 scaled,
-                self._start(scaled, agreed_seed(self.random_state, checkpoints, SERIAL)),
+                self._start(scaled, shared_seed(self.random_state, checkpoints, SERIAL)),
                 update=self.update,
                 coder=self._fit_coder,
                 n_nonzero_coefs=self.n_nonzero_coefs,
@@ -183,12 +184,12 @@ class AlternatingDictionaryLearning(Learner):
                 checkpoints=checkpoints,
             )
         self._set_fit(fit, data.dtype)
-        self._give_back_like(X)
-        own = self._fit_coder == "half" and self.alpha is None  # its default is a share of every sample
-        self.alpha_ = float(alpha * unit) if self._uses("alpha") and not own else None
+        self._convert_outputs_like(X)
+        per_sample = self._fit_coder == "half" and self.alpha is None
+        self.alpha_ = float(alpha * unit) if self._uses("alpha") and not per_sample else None
         self._warn_unless_converged()
 
-    def _own_coding(self) -> Coding:
+    def _transform_coding(self) -> Coding:
         return Coding(self.transform_coder, self.n_nonzero_coefs, self.alpha, self.alpha_)
 
     @property
@@ -198,19 +199,19 @@ class AlternatingDictionaryLearning(Learner):
 
     @property
     def _fit_coder(self) -> str | None:
-        """The coder of the fit; None: the update finds its codes."""
+        """The coder of the fit; None: the update computes the codes."""
         if self.coder is None and UPDATES[self.update].penalty is None:
             return "omp"
         return self.coder
 
     def _uses(self, name: str) -> bool:
         coder = self._fit_coder
-        return name in UPDATES[self.update].takes or (coder is not None and name in TAKES[coder])
+        return name in UPDATES[self.update].parameters or (coder is not None and name in CODER_PARAMETERS[coder])
 
     def _check_parameters(self) -> None:
         checks.one_of("update", self.update, UPDATES)
         if self.coder is not None:
-            checks.one_of("coder", self.coder, TAKES, "None")
+            checks.one_of("coder", self.coder, CODER_PARAMETERS, "None")
         self._check_run()
         if self.n_nonzero_coefs is not None:
             checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)
@@ -244,14 +245,14 @@ class AlternatingDictionaryLearning(Learner):
         message = None
         if self.stop_reason_ == "non-finite":
             message = (
-                f'update="{self.update}" met numbers that are not finite in iteration {self.n_iter_} and returns its '
+                f'update="{self.update}" produced non-finite numbers in iteration {self.n_iter_} and returns its '
                 "start; pass data of moderate range"
             )
         elif self.stop_reason_ == "max_iter" and self.tol > 0:
             codes, atoms = self.history_["code_change"][-1], self.history_["atom_change"][-1]
             message = (
-                f'update="{self.update}" has not converged in max_iter={self.max_iter} iterations: in the last one the '
-                f"codes changed by {codes:.2e} and the atoms by {atoms:.2e} "
+                f'update="{self.update}" has not converged in max_iter={self.max_iter} iterations: relative '
+                f"change of the codes {codes:.2e}, of the atoms {atoms:.2e} "
                 f"(tol={self.tol:g}); pass a larger max_iter or tol, or tol=0 to run all iterations"
             )
         if message is not None:

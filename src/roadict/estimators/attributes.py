@@ -1,4 +1,4 @@
-"""What a fit leaves on an estimator, as plain arrays and back."""
+"""Fitted attributes of an estimator, to plain arrays and back."""
 
 import math
 from typing import Any, get_args
@@ -17,22 +17,22 @@ NUMBERS = {
     "ROAD": ("objective_", "error_", "transform_alpha_", "epsilon_"),
     "AlternatingDictionaryLearning": ("objective_", "error_", "alpha_"),
 }
-"""By the name of the estimator."""
+"""By estimator."""
 OPTIONAL = ("epsilon_", "alpha_")
 WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
 STARTS = ("exact_", "n_starts_", "n_starts_agreed_")
 """Of ROAD; version 0.1 did not save them."""
 FORMER_NAMES = {"code_change": "primal", "atom_change": "dual"}
-"""Columns of two-stage methods, as version 0.1 called them."""
+"""History columns of two-stage methods, by their names in version 0.1."""
 
 
 def kind_of(model: Any) -> str:
-    """Name of the estimator, also of a class derived from one."""
+    """Name of the estimator, also for a subclass."""
     return next(base.__name__ for base in type(model).__mro__ if base.__name__ in NUMBERS)
 
 
 def pack(model: Any) -> Arrays:
-    """Collect the attributes of a fitted model; those that are None are left out."""
+    """Collect the attributes of a fitted model, without those that are None."""
     names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, *STARTS, "stop_reason_", "rho_")
     arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
     if hasattr(model, "feature_names_in_"):
@@ -41,14 +41,14 @@ def pack(model: Any) -> Arrays:
 
 
 def unpack(model: Any, arrays: Arrays) -> None:
-    """Set the attributes again; raises KeyError, TypeError or ValueError where they do not fit together."""
+    """Set the attributes; raises KeyError, TypeError or ValueError if they are inconsistent."""
     for name in MATRICES:
         if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} must hold finite numbers")
         setattr(model, name, arrays[name])
     n_components, n_features = model.components_.shape
     if model.codes_.ndim != 2 or model.codes_.shape[1] != n_components or model.atom_usage_.shape != (n_components,):
-        raise ValueError("codes_ or atom_usage_ do not fit components_")
+        raise ValueError("the shape of codes_ or atom_usage_ does not match components_")
     kind = kind_of(model)
     for name in NUMBERS[kind]:
         setattr(model, name, float(arrays[name]) if name in arrays else None)
@@ -57,17 +57,16 @@ def unpack(model: Any, arrays: Arrays) -> None:
     for name in WHOLE_NUMBERS:
         setattr(model, name, int(arrays[name]))
     if model.n_features_in_ != n_features:
-        raise ValueError("n_features_in_ does not fit components_")
+        raise ValueError("n_features_in_ does not match components_")
     model.stop_reason_ = str(arrays["stop_reason_"])
     if model.stop_reason_ not in get_args(StopReason):
         raise ValueError(f"stop_reason_ must be one of {', '.join(get_args(StopReason))}")
     if kind == "ROAD":
         model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
-    if kind == "ROAD":
         _set_starts(model, arrays)
     columns = _columns(kind, arrays)
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
-        raise ValueError("history_ does not fit n_iter_")
+        raise ValueError("history_ does not match n_iter_")
     exact = bool(getattr(model, "exact_", False))
     model.history_ = History(columns, Finished(model.objective_, model.error_, exact))
     if "feature_names_in_" in arrays:

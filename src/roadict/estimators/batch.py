@@ -6,27 +6,27 @@ from concurrent.futures import Executor
 from numpy.typing import ArrayLike
 
 from roadict.estimators.road import ROAD
-from roadict.runs.driving import drive_all, observed
+from roadict.runs.driving import drive_all, observe
 
 
 def fit_all(models: Sequence[ROAD], data: Sequence[ArrayLike], *, executor: Executor | None = None) -> Sequence[ROAD]:
-    """Fit many models at once; runs of the first one's shape and form share a batch on the GPU.
+    """Fit many models concurrently; runs of the first one's shape and form share a GPU batch.
 
-    A small problem leaves most of a GPU idle: a hundred at once take little longer than one.
+    A small problem leaves most of a GPU idle: a hundred in a batch take little longer than one.
 
     Parameters
     ----------
     models : sequence of ROAD
-        Different objects, with ``engine="cuda"`` and without a checkpoint.
+        Distinct objects with ``engine="cuda"`` and ``checkpoint=None``.
     data : sequence of arrays of shape (n_samples, n_features)
         One for every model.
     executor : concurrent.futures.Executor, default=None
-        Carries out the exact finish of fits, so that the others need not wait for it. None: this process does.
+        Runs the exact finish of one fit while the others continue. None: it runs in this process.
 
     Returns
     -------
     sequence of ROAD
-        The models, fitted. The first failure is raised, once all fits have ended.
+        The fitted models. The first error is raised after all fits have ended.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def fit_all(models: Sequence[ROAD], data: Sequence[ArrayLike], *, executor: Exec
 
     pool = Pool(len(models))
     drive_all(
-        observed(model._fitting(X, watched=model.callback is not None, pool=pool, executor=executor), model.callback)
+        observe(model._fitting(X, watched=model.callback is not None, pool=pool, executor=executor), model.callback)
         for model, X in zip(models, data, strict=True)
     )
     return models

@@ -1,4 +1,4 @@
-"""Models from files: the class that was saved comes back."""
+"""Load models from files."""
 
 import os
 
@@ -9,7 +9,7 @@ from roadict.files import models
 
 
 def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
-    """Read a model that ``save`` wrote. Opening somebody's model never runs code.
+    """Load a model written by ``save``. Loading never executes code from the file.
 
     Parameters
     ----------
@@ -18,12 +18,12 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
     Returns
     -------
     ROAD or AlternatingDictionaryLearning
-        What was saved.
+        The estimator that was saved.
 
     Raises
     ------
     ModelFileError
-        A ValueError: the file is not a model, or is broken.
+        A ValueError: the file is not a model, or is damaged.
 
     Examples
     --------
@@ -36,15 +36,15 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
     (2, 2)
     """
     kind, parameters, arrays = models.read_model(path)
-    made = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
-    if made is None or not set(parameters) <= set(made().get_params()):
+    estimator = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
+    if estimator is None or not set(parameters) <= set(estimator().get_params()):
         raise models.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
-    model: ROAD | AlternatingDictionaryLearning = made().set_params(**values)
+    model: ROAD | AlternatingDictionaryLearning = estimator().set_params(**values)
     try:
         unpack(model, arrays)
-    except (KeyError, ValueError, TypeError, IndexError) as broken:
+    except (KeyError, ValueError, TypeError, IndexError) as error:
         raise models.ModelFileError(
-            f"{os.fspath(path)} is not a whole {kind} model ({broken}); save it again"
-        ) from broken
+            f"{os.fspath(path)} is not a complete {kind} model ({error}); save it again"
+        ) from error
     return model

@@ -1,4 +1,4 @@
-"""What the estimators that learn a dictionary have in common."""
+"""Base class of the estimators that learn a dictionary."""
 
 import numbers
 import os
@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint
-from roadict.coders.registry import TAKES, encode
+from roadict.coders.registry import CODER_PARAMETERS, encode
 from roadict.estimators.attributes import kind_of, pack
-from roadict.estimators.shared import decoded, validated
+from roadict.estimators.shared import decode, validate
 from roadict.estimators.sparse_coder import SparseCoder
 from roadict.files import models
 from roadict.ranks.collectives import counts
 from roadict.ranks.comm import SERIAL, Comm
-from roadict.runs.driving import Fitting, drive, observed
+from roadict.runs.driving import Fitting, drive, observe
 from roadict.runs.history import Finished, History
 from roadict.runs.result import Fit, relative_error
 from roadict.runs.snapshot import Snapshot
@@ -32,7 +32,7 @@ UNSAVED = ("callback", "checkpoint", "dict_init", "code_init")
 
 
 class Coding(NamedTuple):
-    """What a model codes with: the parameters that it was given, and the weight that it chose where there is none."""
+    """Coding parameters of a model: those given, and the weight chosen by the fit if none was."""
 
     algorithm: str
     n_nonzero_coefs: int | None
@@ -41,9 +41,9 @@ class Coding(NamedTuple):
 
 
 class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A dictionary in ``components_``: from codes to samples, the score, files, and scikit-learn's formalities.
+    """Estimator with a learned dictionary in ``components_``: coding, scoring, saving, scikit-learn's protocol.
 
-    A subclass gives ``fit`` by ``_fitting``, a generator of the events that ``roadict.runs.driving`` names.
+    Subclasses implement ``_fitting``, a generator of the events listed in ``roadict.runs.driving``.
     """
 
     components_: Array
@@ -56,10 +56,10 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     checkpoint: Any
 
     def iter_fit(self, X: ArrayLike) -> Iterator[Snapshot]:
-        """Fit as ``fit`` does, and yield a snapshot after every iteration; the model is fitted once all are taken.
+        """Fit like ``fit`` and yield a snapshot after every iteration; the model is fitted once all are consumed.
 
-        The loop that consumes it takes the place of ``callback`` and ``verbose``, and may call ``snapshot.stop()``.
-        Leaving the loop early leaves the model as it was.
+        The consuming loop replaces ``callback`` and ``verbose``, and may call ``snapshot.stop()``. Leaving it early
+        leaves the model unchanged.
 
         Parameters
         ----------
@@ -84,14 +84,14 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     yield event
 
     def _fit(self, X: ArrayLike) -> Self:
-        """Fit, with what the callback and the user want to see."""
-        shown = self.verbose if self._comm().rank == 0 else 0
+        """Fit, calling the callback and printing progress on rank 0."""
+        verbose = self.verbose if self._comm().rank == 0 else 0
         watched = self.callback is not None or bool(self.verbose)
-        drive(observed(self._fitting(X, watched=watched), self.callback, shown))
+        drive(observe(self._fitting(X, watched=watched), self.callback, verbose))
         return self
 
     def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
-        """Fit step by step; a subclass gives it."""
+        """Fit step by step; implemented by subclasses."""
         raise NotImplementedError
 
     def _comm(self) -> Comm:
@@ -99,7 +99,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return SERIAL
 
     def transform(self, X: ArrayLike) -> Array:
-        """Code samples in the learned dictionary, by their observed entries, as ``sparse_coder()`` does.
+        """Code samples in the learned dictionary from their observed entries, as ``sparse_coder()`` does.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_parameters()
-        data, observed = self._validated(X, reset=False)
+        data, observed = self._validate(X, reset=False)
         coder = self.sparse_coder()
         codes = encode(
             data,
@@ -122,8 +122,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             alpha=coder.alpha,
             n_jobs=self.n_jobs,
         )
-        given_back: Array = like(X, codes)
-        return given_back
+        result: Array = like(X, codes)
+        return result
 
     def sparse_coder(
         self,
@@ -133,26 +133,26 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         alpha: float | None = None,
         epsilon: float | None = None,
     ) -> SparseCoder:
-        """Return the coder that ``transform`` uses, or another one for the learned dictionary.
+        """Return the coder of ``transform``, or another one for the learned dictionary.
 
         Parameters
         ----------
         algorithm : str, default=None
             As for ``SparseCoder``. None: the model's own.
         n_nonzero_coefs, alpha, epsilon : default=None
-            As for ``SparseCoder``. All None: what the model was given or has chosen, where the algorithm uses it.
+            As for ``SparseCoder``. All None: the model's own values, where the algorithm uses them.
 
         Returns
         -------
         SparseCoder
         """
         check_is_fitted(self)
-        own = self._own_coding()
+        own = self._transform_coding()
         name = own.algorithm if algorithm is None else algorithm
-        takes = TAKES.get(name, ())
+        takes = CODER_PARAMETERS.get(name, ())
         if n_nonzero_coefs is None and alpha is None and epsilon is None:
             n_nonzero_coefs = own.n_nonzero_coefs if "n_nonzero_coefs" in takes else None
-            if "alpha" in takes:  # the weight of "half" has other units, and its own default
+            if "alpha" in takes:  # the weight of "half" has different units and its own default
                 alpha = own.chosen_alpha if own.alpha is None and name != "half" else own.alpha
         return SparseCoder(
             self.components_,
@@ -164,12 +164,12 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def _own_coding(self) -> "Coding":
-        """What ``transform`` codes with; a subclass gives it."""
+    def _transform_coding(self) -> "Coding":
+        """Coding parameters of ``transform``; implemented by subclasses."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        """Refuse parameters out of bounds; a subclass gives it."""
+        """Raise ValueError for parameters out of bounds; implemented by subclasses."""
         raise NotImplementedError
 
     def inverse_transform(self, codes: ArrayLike) -> Array:
@@ -184,11 +184,11 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        samples: Array = like(codes, decoded(codes, plain(self.components_)))
+        samples: Array = like(codes, decode(codes, plain(self.components_)))
         return samples
 
     def score(self, X: ArrayLike, y: None = None) -> float:
-        """Minus the relative error of ``transform`` and back over the observed entries: higher is better.
+        """Minus the relative reconstruction error of ``transform`` over the observed entries: higher is better.
 
         Parameters
         ----------
@@ -200,19 +200,19 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        data, observed = self._validated(X, reset=False)
+        data, observed = self._validate(X, reset=False)
         return -relative_error(data, observed, plain(self.transform(X)), plain(self.components_))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a plain ``.npz`` file without pickles, which ``roadict.load`` reads.
+        """Save the model to a plain ``.npz`` file without pickles, for ``roadict.load``.
 
-        ``callback``, ``checkpoint``, ``dict_init``, ``code_init`` and a ``random_state`` that is not an integer are
-        left out. In a process group the codes are those of this rank's samples.
+        ``callback``, ``checkpoint``, ``dict_init``, ``code_init`` and a non-integer ``random_state`` are not saved. In
+        a process group the codes are those of this rank's samples.
 
         Parameters
         ----------
         path : path
-            Written under a temporary name first, then renamed.
+            Written to a temporary file, then renamed.
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
@@ -223,7 +223,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         models.write_model(path, kind_of(self), parameters, pack(self))
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn which dtypes are kept and whether NaN is welcome."""
+        """Declare to scikit-learn which dtypes are preserved and whether NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.allow_nan = getattr(self, "missing_values", None) is not None
@@ -233,15 +233,16 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _validated(
+    def _validate(
         self, X: ArrayLike, *, reset: bool, min_samples: int | None = None, first_row: int = 0
     ) -> tuple[Array, NDArray[np.bool_] | None]:
-        """Return data with zeros where nothing was observed, and the mask of what was (None: all)."""
-        fewest = (2 if reset else 1) if min_samples is None else min_samples
-        return validated(self, X, reset=reset, min_samples=fewest, first_row=first_row)
+        """Return the data, zero at unobserved entries, and the mask of observed entries (None: all)."""
+        if min_samples is None:
+            min_samples = 2 if reset else 1
+        return validate(self, X, reset=reset, min_samples=min_samples, first_row=first_row)
 
     def _set_fit(self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL) -> None:
-        """Set the attributes that every fit gives."""
+        """Set the attributes common to all learners."""
         self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
         self.objective_, self.error_ = fit.objective, fit.error
         self.history_ = History(fit.outcome.history, Finished(fit.objective, fit.error, fit.exact))
@@ -250,14 +251,14 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         used = comm.sum((self.codes_ != 0).sum(axis=0, dtype=np.float64))
         self.atom_usage_ = used / sum(counts(comm, len(self.codes_)))
 
-    def _give_back_like(self, X: Any) -> None:
-        """Make the arrays of the fit tensors, where the samples were one."""
+    def _convert_outputs_like(self, X: Any) -> None:
+        """Convert the arrays of the fit to tensors if X is one."""
         if is_tensor(X):
             self.components_, self.codes_ = like(X, self.components_), like(X, self.codes_)
             self.atom_usage_ = like(X, self.atom_usage_)
 
     def _check_run(self) -> None:
-        """Check the parameters of a run that all learners have."""
+        """Check the parameters common to all learners."""
         checks.whole_number("max_iter", self.max_iter)
         if self.n_components is not None:
             checks.whole_number("n_components", self.n_components)

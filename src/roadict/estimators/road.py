@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
-from roadict.coders.registry import TAKES
+from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
-from roadict.estimators.agreement import agree_on_samples, agreed_parameters, agreed_seed, agreed_start
+from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.shared import warn_user
 from roadict.formulation import Triple
@@ -37,118 +37,129 @@ Array = NDArray[np.floating]
 class ROAD(Learner):
     """Dictionary learning by rank-one atomic decomposition.
 
-    Finds ``X ≈ codes @ components`` with few nonzero codes per sample, by ADMM on one variable: a set of rank-one
-    matrices, one per atom, that are column-sparse and sum to the data. There is no sparsity level to choose.
+    Learns ``X ≈ codes @ components`` with few nonzero codes per sample. ADMM optimises atoms and codes jointly, as one
+    rank-one matrix per atom: these matrices are column-sparse and sum to the data. No sparsity level has to be chosen.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of atoms. None: twice the number of features.
     formulation : {"constrained", "lasso", "inexact"}, default="constrained"
-        "constrained" minimises Σ|codes| under a bound on the data error (the paper's exact ADMM, eq.
-        ROAD-formulation), "lasso" adds the squared error to the objective (eq. ROAD-Lasso-formulation), "inexact" is
-        the paper's iADMM, whose convergence is proven (eq. ADMM-inexact-EasyForm).
+        "constrained": minimise Σ|codes| subject to a bound on the data error (the paper's exact ADMM, eq.
+        ROAD-formulation). "lasso": add the squared error to the objective (eq. ROAD-Lasso-formulation). "inexact": the
+        paper's iADMM, which provably converges (eq. ADMM-inexact-EasyForm).
     epsilon : float or "auto", default="auto"
         For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
-        noise-free form. "auto": 0 where n_components reaches the rank of X, else 1.1 times the smallest error that
-        n_components atoms can reach (an estimate of it where entries are missing).
+        noise-free form. "auto": 0 if n_components is at least the rank of X, else 1.1 times the smallest error that
+        n_components atoms can reach (estimated if entries are missing).
     alpha : float, default=None
-        For "lasso": weight of Σ|codes| against half the squared error, the paper's 1/β. None: 0.1 times the
+        For "lasso": weight of Σ|codes| relative to half the squared error (the paper's 1/β). None: 0.1 times the
         root-mean-square norm of the samples.
     beta : float or three floats, default=None
-        For "inexact": the ridge weights β1, β2, β3. None: the paper's 200, 300, 250, rescaled to the data.
+        For "inexact": ridge weights β1, β2, β3. None: the paper's 200, 300, 250, scaled to the data.
     rho : float, three floats or "auto", default="auto"
-        Penalty of the ADMM, the paper's ρ; three only for "inexact", where each must exceed its β. "auto": follows
-        the scale of the data and n_components / n_features and, unless a start is given, the residuals of the run:
-        it is lowered until the run searches, and later raised until it settles.
+        Penalty parameter ρ of the ADMM; three values only for "inexact", each above its β. "auto": set from the scale
+        of the data and n_components / n_features. Unless a start is given, the exact forms then anneal it: ρ is
+        lowered until the run explores, and later raised until it converges.
     max_iter : int, default=2000
-        Largest number of iterations from every start.
+        Maximum number of iterations per start.
     tol : float, default=1e-4
-        Bound on the relative primal and dual residuals; the data error must be within 10 tol of its bound as well.
-        With rho="auto" a run also ends, converged, once it has led to an exact fit: atoms of which nearly every
-        sample is a combination of few, to rounding. 0: run all iterations.
+        Bound on the relative primal and dual residuals; the data error must also be within 10 tol of its bound. If the
+        error bound is 0 and ρ is annealed, a run also converges when the exact finish succeeds (see ``exact_``).
+        0: run all iterations.
     n_init : int, default=None
-        Largest number of starts; of those within the bound on the error, the one that minimised most is kept.
-        Others are left out once a fit is exact, or once two agree in objective and atoms (three for fewer than six
-        samples per atom). None: 1, but for rho="auto" of "constrained" and "lasso" with one to three atoms per
-        feature and no given start 4 (7 for fewer than six samples per atom), one less where the fit cannot be exact.
+        Maximum number of starts. Of the fits within the error bound, the one with the smallest objective is returned.
+        The remaining starts are skipped once a fit is exact, or once enough fits agree in objective and atoms. None:
+        see Notes.
     dict_init : array of shape (n_components, n_features), default=None
-        Atoms to start from (the first start, if there are several).
+        Initial atoms, of the first start if there are several.
     code_init : array of shape (n_samples, n_components), default=None
-        Codes to start from. Each of the two alone is honoured and the other computed.
+        Initial codes. If only one of dict_init and code_init is given, the other is computed.
     missing_values : None or np.nan, default=None
         np.nan: NaN marks an entry that was not observed. None: NaN is an error.
     engine : {"auto", "numba", "cuda", "reference"}, default="auto"
-        "numba": compiled, fast. "cuda": on an NVIDIA GPU (``pip install 'roadict[gpu]'``). "reference": the paper's
-        equations, literally; for checking. "auto": "reference" for data with more than twice as many features
-        as samples; else "cuda" where there is a GPU, n_samples × n_features × n_components is 5 million or more and
+        "numba": compiled and multithreaded. "cuda": NVIDIA GPU (``pip install 'roadict[gpu]'``). "reference": the
+        paper's equations, literally, for verification. "auto": "reference" if X has more than twice as many features
+        as samples; else "cuda" if a GPU is available, n_samples × n_features × n_components is at least 5 million and
         n_features at most 1024; else "numba".
     transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
-        How ``transform`` codes; ``SparseCoder`` tells more of each. "basis-pursuit" reproduces the samples exactly.
+        Coder of ``transform``; see ``SparseCoder``. "basis-pursuit" reproduces the samples exactly.
     transform_alpha : float, default=None
-        Weight of the sparsity term in ``transform``, for "lasso", "threshold" and "half". None: chosen at fit, see
-        ``transform_alpha_``; for "half" that of ``SparseCoder``.
+        Weight of the sparsity term in ``transform``, for "lasso", "threshold" and "half". None: ``transform_alpha_``;
+        for "half" the default of ``SparseCoder``.
     transform_n_nonzero_coefs : int, default=None
-        Coefficients per sample for "omp", "mp", "sp" and "cosamp", None: a tenth of the (observed) features; for
+        Nonzero codes per sample, for "omp", "mp", "sp" and "cosamp" (None: a tenth of the observed features), and for
         "half" instead of a weight.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
-        error, rho, seconds, dictionary, codes); ends the run by returning True.
+        error, rho, seconds, dictionary, codes). Returning True ends the run.
     checkpoint : path or Checkpoint, default=None
-        Folder in which the run is kept every 60 seconds, the last two times; a fit of the same data with the same
-        parameters goes on from there, to the same result. ``roadict.Checkpoint`` sets more. The folder stays.
+        Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
+        Fitting the same data with the same parameters resumes from there, with the same result.
+        ``roadict.Checkpoint`` has more options.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
-        Source of the start. The same integer gives the same result, whatever n_jobs.
+        Seed of the starts. The same integer gives the same result for any n_jobs.
     n_jobs : int, default=None
-        Threads of the compiled engine. None: all cores (of several ranks on a machine, each has its share).
+        Threads of the compiled engine. None: all cores, divided among the ranks of a machine.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Atoms of unit norm; the largest entry of each is positive.
+        Atoms of unit norm; the entry of largest magnitude of each is positive.
     codes_ : array of shape (n_samples, n_components)
-        The codes of the fit, refitted on their support. ``transform`` codes anew and may differ. In a process group,
-        those of this rank's samples.
+        Codes of the fit, refitted on their support. ``transform`` codes anew and may differ. In a process group: those
+        of this rank's samples.
     n_iter_ : int
+        Iterations of the returned fit.
     history_ : History
         Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     exact_ : bool
-        Whether the exact finish made the fit: nearly every sample is a combination of few atoms, to rounding. The last
-        row of ``history_`` is the iteration before it; ``history_.finished`` has the values of the fit itself.
+        Whether the exact finish produced the fit: nearly every sample is a combination of few atoms, up to rounding.
+        ``history_`` then ends with the iteration before it, and ``history_.finished`` holds the values of the fit.
     n_starts_ : int
-        Starts that were run.
+        Number of starts that were run.
     n_starts_agreed_ : int
-        Of these, how many found the atoms that were returned, the chosen one included.
+        Number of these that found the returned atoms, the returned fit included.
     objective_ : float
-        ``Σ|codes_|``, plus the squared error over 2 alpha for "lasso".
+        ``Σ|codes_|``; for "lasso" plus the squared error over 2 alpha.
     error_ : float
         Relative data error of ``codes_`` over the observed entries.
     rho_ : float or three floats
-        Penalty used; the last one where it changed along the run.
+        Penalty used; its last value if it was annealed.
     epsilon_ : float or None
-        Bound on the relative error that was used ("constrained").
+        Bound used on the relative error ("constrained").
     atom_usage_ : array of shape (n_components,)
-        Share of the samples that use each atom; 0 marks an atom without use, which keeps a unit direction.
+        Fraction of the samples that use each atom. Unused atoms (0) have unit norm too.
     transform_alpha_ : float
-        Weight used by ``transform``: transform_alpha, or alpha for "lasso", or else max(0.01, ε/√s) times the
-        root-mean-square norm of the samples, s the mean number of coefficients per sample in ``codes_``.
+        Default weight of ``transform``: alpha for formulation="lasso", else max(0.01, ε/√s) times the root-mean-square
+        norm of the samples, with s the mean number of nonzeros per sample in ``codes_``.
     n_features_in_ : int
 
     Notes
     -----
-    Samples are rows: transpose what the paper calls Y. The method is that of C. Cheng and W. Dai, "Dictionary
-    Learning Using Rank-One Atomic Decomposition (ROAD)".
+    Samples are rows: transpose the paper's Y. The method is that of C. Cheng and W. Dai, "Dictionary Learning Using
+    Rank-One Atomic Decomposition (ROAD)".
 
-    A number as ``rho`` with ``n_init=1`` runs the plain iteration of the paper: nothing is annealed, repaired or
-    started again, and the polish touches ``codes_`` only. ``fit_transform(X)`` equals ``fit(X).transform(X)``; the
-    fit's own codes are ``codes_``. float32 stays float32, integers become float64.
+    ``n_init=None`` is one start, unless rho="auto", formulation is "constrained" or "lasso", no start is given and
+    1 ≤ n_components / n_features ≤ 3. Then the number of starts is:
 
-    Inside an initialised process group of torch.distributed, ``fit`` is one fit of all ranks together: each passes its
-    own samples (perhaps none), and all get the same atoms. Within ``roadict.ranks.alone()`` it is a fit of this
-    process.
+    =======================================  ======================  =========================
+    .                                        ≥ 6 samples per atom    < 6 samples per atom
+    =======================================  ======================  =========================
+    error bound 0, no missing entries        4                       7
+    otherwise                                3                       6
+    agreeing fits that skip the rest         2                       3
+    =======================================  ======================  =========================
+
+    A numeric ``rho`` with ``n_init=1`` runs the plain iteration of the paper, without annealing, exact finish or
+    restarts; only ``codes_`` are polished. ``fit_transform(X)`` equals ``fit(X).transform(X)``, not ``codes_``.
+    float32 stays float32, integers become float64.
+
+    In an initialised torch.distributed process group, ``fit`` is one fit on all ranks: each passes its own samples
+    (possibly none), and all get the same atoms. Within ``roadict.ranks.alone()`` it is a fit of this process.
 
     Examples
     --------
@@ -214,7 +225,7 @@ class ROAD(Learner):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            One sample per row. In a process group: this rank's, of which there may be none. Of a tensor of torch, atoms
+            One sample per row. In a process group: this rank's samples, possibly none. If X is a torch tensor, atoms
             and codes are tensors on its device.
         y : ignored
 
@@ -230,24 +241,24 @@ class ROAD(Learner):
     def _fitting(
         self, X: ArrayLike, *, watched: bool, pool: "Pool | None" = None, executor: Executor | None = None
     ) -> Fitting[None]:
-        """Fit step by step, perhaps as one of many that share a GPU and the processes of an executor."""
+        """Fit step by step; ``pool`` and ``executor`` are shared with other fits."""
         comm = self._comm()
-        data, observed = self._checked(X, comm)
-        problem = agreed_parameters(self, comm)
+        data, observed = self._validate_on_ranks(X, comm)
+        problem = consistent_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         plan = self._plan(data, observed, n_components, comm)
         dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components))
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
-        problem |= agreed_start(dictionary, codes, engine, self.checkpoint is not None, comm)
+        problem |= consistent_start(dictionary, codes, engine, self.checkpoint is not None, comm)
         threads = local_threads(self.n_jobs, comm)
         settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
         with open_checkpoints(self.checkpoint, problem, data, observed, comm) as checkpoints:
-            seed = agreed_seed(self.random_state, checkpoints, comm)
+            seed = shared_seed(self.random_state, checkpoints, comm)
             starts = self._starts(plan, n_components, dictionary, codes, seed)
             fit = yield from learn(plan, starts, settings, checkpoints)
         self._set_attributes(fit, plan)
-        self._give_back_like(X)
+        self._convert_outputs_like(X)
         if comm.rank == 0:
             self._warn_unless_converged()
 
@@ -270,7 +281,7 @@ class ROAD(Learner):
             warn_user(plan.warning)
         return plan
 
-    def _own_coding(self) -> Coding:
+    def _transform_coding(self) -> Coding:
         return Coding(
             self.transform_algorithm, self.transform_n_nonzero_coefs, self.transform_alpha, self.transform_alpha_
         )
@@ -278,7 +289,7 @@ class ROAD(Learner):
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
-        checks.one_of("transform_algorithm", self.transform_algorithm, TAKES)
+        checks.one_of("transform_algorithm", self.transform_algorithm, CODER_PARAMETERS)
         self._check_run()
         for name in ("n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
@@ -293,17 +304,17 @@ class ROAD(Learner):
                     f'{name}={value!r} belongs to formulation="{form}", not "{self.formulation}"; leave it out'
                 )
 
-    def _checked(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
-        """Check on every rank, or fail on all; rows are numbered over all ranks."""
+    def _validate_on_ranks(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
+        """Validate on every rank; an error on one rank is raised on all. Rows are numbered over all ranks."""
         shape = getattr(X, "shape", ())
         first_row = offset(comm, shape[0] if shape else 0)
-        fewest = None if comm.size == 1 else 0
+        min_samples = None if comm.size == 1 else 0
 
         def act() -> tuple[Array, NDArray[np.bool_] | None]:
             self._check_parameters()
-            return self._validated(X, reset=True, min_samples=fewest, first_row=first_row)
+            return self._validate(X, reset=True, min_samples=min_samples, first_row=first_row)
 
-        return agree_on_samples(*on_all_ranks(comm, act), comm)
+        return consistent_samples(*on_all_ranks(comm, act), comm)
 
     def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
         """Return dict_init and code_init, checked and in the engine's units."""
@@ -325,10 +336,10 @@ class ROAD(Learner):
         codes: Array | None,
         seed: np.random.SeedSequence,
     ) -> Iterator[tuple[Array, Array]]:
-        """Draw one start after the other; the first has what the user gave."""
+        """Draw the starts one by one; the first uses dict_init and code_init."""
         data, comm = plan.problem.data, plan.comm
         if codes is not None and largest(comm, codes) == 0:
-            raise ValueError("code_init is all zero: a run cannot start from it; leave it out")
+            raise ValueError("code_init is all zero, from which no run can start; leave it out")
         first, *others = streams(seed, START, len(plan.runs))
         yield starting_point(data, n_components, dictionary, codes, first, comm)
         for rng in others:
@@ -348,7 +359,7 @@ class ROAD(Learner):
         message = None
         if self.stop_reason_ == "non-finite":
             message = (
-                f"ROAD met numbers that are not finite in iteration {self.n_iter_} and returns its start; "
+                f"ROAD produced non-finite numbers in iteration {self.n_iter_} and returns its start; "
                 'pass rho="auto" or data of moderate range'
             )
         elif self.stop_reason_ == "max_iter" and self.tol > 0:

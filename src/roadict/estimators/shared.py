@@ -1,4 +1,4 @@
-"""What the estimators share: the check of the data, and the way back from codes."""
+"""Data validation and decoding, shared by the estimators."""
 
 import math
 import sys
@@ -15,21 +15,21 @@ from roadict.tensors import plain
 Array = NDArray[np.floating]
 
 
-def validated(
+def validate(
     estimator: Any, X: ArrayLike, *, reset: bool, min_samples: int, first_row: int = 0
 ) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Return the data as floats, zero where not observed, and the mask of the observed entries (None: all).
+    """Return the data as floats, zero at unobserved entries, and the mask of observed entries (None: all).
 
     Parameters
     ----------
     estimator : estimator
-        One without a parameter ``missing_values`` takes no NaN.
+        Without a parameter ``missing_values``, NaN is an error.
     X : array of shape (n_samples, n_features)
     reset : bool
-        Remember the number and names of the features, or check them.
+        Store the number and names of the features, or check them.
     min_samples : int
     first_row : int
-        Number of the first row of X among those of all ranks, for what is said of rows.
+        Index of the first row of X among those of all ranks, for error messages.
     """
     marker = getattr(estimator, "missing_values", None)
     if marker is not None and not _is_nan(marker):
@@ -50,7 +50,7 @@ def validated(
     return checks.split_missing(data, missing, first_row)
 
 
-def decoded(codes: ArrayLike, dictionary: Array) -> Array:
+def decode(codes: ArrayLike, dictionary: Array) -> Array:
     """Turn codes of shape (n_samples, n_components) into samples of shape (n_samples, n_features)."""
     checked: Array = check_array(plain(codes), dtype=[np.float64, np.float32], input_name="codes")
     n_columns, n_components = checked.shape[1], len(dictionary)

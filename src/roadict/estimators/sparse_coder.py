@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from roadict import checks
-from roadict.coders.registry import TAKES, encode, refuse_unused
-from roadict.estimators.shared import decoded, validated
+from roadict.coders.registry import CODER_PARAMETERS, encode, reject_unused
+from roadict.estimators.shared import decode, validate
 
 Array = NDArray[np.floating]
 
@@ -17,38 +17,38 @@ Array = NDArray[np.floating]
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Sparse codes of samples in a given dictionary.
 
-    Finds ``X ≈ codes @ dictionary`` with few nonzero codes per sample. There is nothing to fit: ``transform`` works at
-    once. The codes of a sample do not depend on the other samples.
+    Finds ``X ≈ codes @ dictionary`` with few nonzero codes per sample. No fit is needed before ``transform``. The codes
+    of a sample do not depend on the other samples.
 
     Parameters
     ----------
     dictionary : array of shape (n_components, n_features)
         One atom per row, of any norm. Zero atoms are never used.
     algorithm : str, default="omp"
-        By the number of atoms or the error, choosing among atoms as if they had unit norm:
+        Greedy, by the number of atoms or the error; atoms are selected as if they had unit norm:
 
         - "omp": orthogonal matching pursuit; ``n_nonzero_coefs``, ``epsilon`` or both, whichever is reached first.
-        - "mp": matching pursuit; the same. Once n_nonzero_coefs atoms are in use only these are refined.
+        - "mp": matching pursuit; the same. Once n_nonzero_coefs atoms are in use, only these are refined.
         - "sp": subspace pursuit; ``n_nonzero_coefs``.
-        - "cosamp": CoSaMP; ``n_nonzero_coefs``, of which three times as many should fit into the features.
+        - "cosamp": CoSaMP; ``n_nonzero_coefs``, at most about a third of the features.
 
         By a penalty or a constraint:
 
         - "lasso": minimises ½‖x - codes @ dictionary‖² + alpha Σ|codes|; ``alpha``.
         - "half": descends on ½‖x - codes @ dictionary‖² + alpha Σ√|codes|; ``alpha`` or ``n_nonzero_coefs``.
         - "basis-pursuit": minimises Σ|codes| within the error bound; ``epsilon``.
-        - "threshold": shrinks the inner products with the atoms by alpha, without a fit; ``alpha``.
+        - "threshold": soft-thresholds the inner products with the atoms at alpha, without a fit; ``alpha``.
     n_nonzero_coefs : int, default=None
-        Largest number of atoms per sample. None: as many as epsilon asks for; where that is not given, a tenth of
-        the (observed) features, at least one.
+        Maximum number of atoms per sample. None: as many as epsilon requires; without epsilon, a tenth of the observed
+        features, at least one.
     alpha : float, default=None
-        Weight of the sparsity term. None: for each sample 0.1 times the smallest weight that makes all its codes
-        zero, max|x @ dictionary.T|; for "half" the weight that makes zero what is below 0.1 times that product.
+        Weight of the sparsity term. None: for each sample, 0.1 times the smallest weight that makes all its codes
+        zero, max|x @ dictionary.T|; for "half" the weight that zeroes everything below 0.1 times that product.
     epsilon : float, default=None
         Bound on the relative error ``‖x - codes @ dictionary‖ / ‖x‖`` of every sample, below 1. None: no bound for
-        "omp" and "mp", 0 for "basis-pursuit". Where it is out of reach the best fit is returned.
+        "omp" and "mp", 0 for "basis-pursuit". If it cannot be met, the best fit is returned.
     missing_values : None or np.nan, default=None
-        np.nan: NaN marks an entry that was not observed; samples are coded by the others. None: NaN is an error.
+        np.nan: NaN marks an unobserved entry; samples are coded from the others. None: NaN is an error.
     n_jobs : int, default=None
         Threads. None: all cores. Results do not depend on it.
 
@@ -59,7 +59,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Notes
     -----
-    An argument that the algorithm does not use is an error.
+    Passing an argument that the algorithm does not use is an error.
 
     Examples
     --------
@@ -102,11 +102,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         self
         """
-        self._checked(X, self._checked_dictionary(), reset=True)
+        self._validate(X, self._checked_dictionary(), reset=True)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Code samples by their observed entries.
+        """Code samples from their observed entries.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             float32 for float32 data, else float64.
         """
         dictionary = self._checked_dictionary()
-        data, observed = self._checked(X, dictionary, reset=False)
+        data, observed = self._validate(X, dictionary, reset=False)
         return encode(
             data,
             observed,
@@ -141,10 +141,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         array of shape (n_samples, n_features)
         """
-        return decoded(codes, self._checked_dictionary())
+        return decode(codes, self._checked_dictionary())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that no fit is needed, which dtypes are kept and whether NaN is welcome."""
+        """Declare to scikit-learn that no fit is needed, which dtypes are preserved and whether NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -152,7 +152,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn that it is ready at any time."""
+        """Declare to scikit-learn that the coder is always ready."""
         return True
 
     @property
@@ -160,22 +160,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return len(np.asarray(self.dictionary))
 
     def _checked_dictionary(self) -> Array:
-        """Return the dictionary once all parameters are in order."""
-        checks.one_of("algorithm", self.algorithm, TAKES)
+        """Return the dictionary after checking all parameters."""
+        checks.one_of("algorithm", self.algorithm, CODER_PARAMETERS)
         if self.n_nonzero_coefs is not None:
             checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)
         if self.alpha is not None:
             checks.real_number("alpha", self.alpha, zero=True)
         if self.epsilon is not None and checks.real_number("epsilon", self.epsilon, zero=True) >= 1:
-            raise ValueError(f"epsilon={self.epsilon:g} must be below 1: codes that are all zero already reach 1")
+            raise ValueError(f"epsilon={self.epsilon:g} must be below 1, the error of all-zero codes")
         checks.threads("n_jobs", self.n_jobs)
-        refuse_unused(self.algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
+        reject_unused(self.algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
         return checks.matrix("dictionary", self.dictionary)
 
-    def _checked(self, X: ArrayLike, dictionary: Array, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
-        # Before a fit there are no names of features to compare with, and transform must not leave any.
+    def _validate(self, X: ArrayLike, dictionary: Array, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+        # Before a fit there are no feature names to compare with, and transform must not set any.
         ready = reset or hasattr(self, "n_features_in_")
-        data, observed = validated(self if ready else copy(self), X, reset=reset or not ready, min_samples=1)
+        data, observed = validate(self if ready else copy(self), X, reset=reset or not ready, min_samples=1)
         found, expected = data.shape[1], dictionary.shape[1]
         if found != expected:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What a run leaves: its polished codes, its error and objective, in the user's units."""
+"""From the end of a run to a fit: polished codes, error and objective, in the user's units."""
 
 import math
 
@@ -14,29 +14,29 @@ from roadict.runs.result import Fit, relative_error
 
 Array = NDArray[np.floating]
 
-USUAL_TOL = 1e-4
-"""Tolerance that decides what the polish may drop where the user set none."""
-MOST_NEGLIGIBLE = 1e-2
-"""Largest share of a sample that the polish drops, however rough the run."""
-WEIGHINGS = 30
-"""Weights tried for a fit that meets its bound."""
-POLISHES = 6
-"""Attempts at a polish, each dropping half as much as the one before."""
+DEFAULT_TOL = 1e-4
+"""Tolerance of the polish if the user's is 0."""
+MAX_NEGLIGIBLE = 1e-2
+"""Maximum share of a sample that the polish discards, however inaccurate the run."""
+MAX_WEIGHTS = 30
+"""Maximum number of weights tried to meet the error bound."""
+MAX_POLISHES = 6
+"""Maximum number of polishes, each discarding half as much as the one before."""
 
 
 def error_slack(tol: float) -> float:
-    """Relative data error above the bound that a fit may have."""
-    return ERROR_SLACK * (tol or USUAL_TOL)
+    """Relative data error by which a fit may exceed its bound."""
+    return ERROR_SLACK * (tol or DEFAULT_TOL)
 
 
-def finish(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
-    """Polish the codes of a run and return to the user's units."""
+def polished_fit(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
+    """Polish the codes of a run and build its fit."""
     merged = merge_duplicates(dictionary, raw)
-    return to_user(plan, outcome, dictionary, _polish(plan, dictionary, merged, tol, n_jobs))
+    return build_fit(plan, outcome, dictionary, _polish(plan, dictionary, merged, tol, n_jobs))
 
 
-def to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
-    """Measure, fix the signs (largest entry of an atom positive) and return to the user's units."""
+def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
+    """Measure the fit, fix signs (entry of largest magnitude of an atom positive), convert to the user's units."""
     comm = plan.comm
     error = relative_error(plan.problem.data, plan.problem.observed, codes, dictionary, comm)
     misfit = error * norm(comm, plan.problem.data)
@@ -54,14 +54,14 @@ def to_user(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, ex
 
 
 def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
-    """Polished codes: what is dropped is about what the bound leaves, as long as it is met."""
+    """Polish the codes, discarding about as much as the error bound allows."""
     if plan.bound:
         return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs)
     data, observed, comm = plan.problem.data, plan.problem.observed, plan.comm
     raw_error = relative_error(data, observed, raw, dictionary, comm)
     allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
-    negligible = min(max(error_slack(tol), raw_error) / 2, MOST_NEGLIGIBLE)
-    for _ in range(POLISHES):
+    negligible = min(max(error_slack(tol), raw_error) / 2, MAX_NEGLIGIBLE)
+    for _ in range(MAX_POLISHES):
         codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
         if relative_error(data, observed, codes, dictionary, comm) <= allowed:
             return codes
@@ -70,11 +70,11 @@ def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int |
 
 
 def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
-    """Codes for which the error just meets its bound: those of the Lasso, for the supports and signs of the raw ones.
+    """Return Lasso codes on the support and signs of the raw ones whose error just meets the bound.
 
-    One weight serves all samples, as it does where Σ|codes| is smallest under one bound for all. Codes that change
-    their sign are dropped. Raw codes stay where they meet the bound with a smaller sum, or where even least squares
-    does not meet it.
+    All samples share one weight, as at the minimum of Σ|codes| under a common bound. Codes that change sign are
+    discarded. The raw codes are returned if they meet the bound with a smaller sum, or if even least squares violates
+    it.
     """
     data, observed, comm = plan.problem.data, plan.problem.observed, plan.comm
 
@@ -89,7 +89,7 @@ def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs:
     residual = data - raw @ dictionary
     correlations = np.abs((residual if observed is None else residual * observed) @ dictionary.T)[raw != 0]
     weight = median(comm, correlations) if total(comm, correlations.size) else 0.0
-    for _ in range(WEIGHINGS):
+    for _ in range(MAX_WEIGHTS):
         if not low < weight < high:
             break
         codes, met = polished(weight)

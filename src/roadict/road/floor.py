@@ -1,4 +1,4 @@
-"""The smallest data error that a number of atoms can reach."""
+"""The smallest data error that a given number of atoms can reach."""
 
 import math
 
@@ -11,15 +11,15 @@ from roadict.ranks.comm import SERIAL, Comm
 Array = NDArray[np.floating]
 
 MARGIN = 1.1
-"""Relative error that "auto" allows, over the smallest one."""
+"""Error bound of epsilon="auto" over the smallest error."""
 IMPUTATIONS = 50
 
 
 def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components: int, comm: Comm = SERIAL) -> float:
-    """Relative error of the best fit of rank ``n_components`` (Eckart-Young), 0 where the rank is no larger.
+    """Relative error of the best approximation of rank ``n_components`` (Eckart-Young), 0 if the data have that rank.
 
-    With missing entries the best fit is not known in closed form; an estimate from repeated imputation is given. Of
-    several ranks each has some of the rows.
+    With missing entries there is no closed form, and iterated imputation gives an estimate. The rows are distributed
+    over the ranks.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components
             fit = filled @ axes.T @ axes
             filled = np.where(observed, filled, fit)
         return norm(comm, (filled - fit)[observed]) / norm(comm, data)
-    # Rank 0's: machines that are not alike round differently, and whether noise is left decides what ranks do together.
+    # From rank 0: rounding differs between machines, and all ranks must take the same branch.
     sizes = broadcast(comm, np.linalg.svd(joint_triangular_factor(comm, filled), compute_uv=False))
     noise = sizes[0] * max(shape) * float(np.finfo(data.dtype).eps)
     rest = sizes[n_components:][sizes[n_components:] > noise]
@@ -45,5 +45,5 @@ def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components
 
 
 def auto_epsilon(floor: float) -> float:
-    """Relative error to allow: none where none is needed, else a little above the smallest."""
+    """Error bound for epsilon="auto": 0 if an exact fit exists, else slightly above the smallest error."""
     return min(MARGIN * floor, (1 + floor) / 2)

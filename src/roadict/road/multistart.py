@@ -1,4 +1,4 @@
-"""A whole fit of ROAD: starts, runs, the exact finish, polish, and the best of them."""
+"""A complete fit of ROAD: run every start with exact finish and polish, return the best."""
 
 import math
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from roadict.exact_finish.search import ExactFit, find_exact_fit
 from roadict.metrics import dictionary_error
 from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import Comm
-from roadict.road.fit import error_slack, finish, to_user
+from roadict.road.fit import build_fit, error_slack, polished_fit
 from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
 from roadict.runs.driving import Fitting
@@ -36,27 +36,27 @@ Start = tuple[Array, Array]
 SAME_OBJECTIVE = 1e-3
 """Relative difference up to which two objectives count as the same."""
 SAME_ATOMS = 1e-3
-"""Distance of two dictionaries up to which they count as the same."""
+"""Distance up to which two dictionaries count as the same."""
 FINISH_LEVELS = (4e-3, 1e-3)
-"""Residuals, on the way down, at which the exact finish is tried."""
+"""Residuals at which the exact finish is tried before convergence."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a fit have in common.
+    """Settings common to all runs of a fit.
 
     Attributes
     ----------
     engine : str
-        Of ``ENGINES``, not "auto".
+        One of ``ENGINES``, not "auto".
     max_iter, tol, n_jobs
         As for ``ROAD``.
     watched : bool
-        Whether somebody sees every iteration; it does not change the result.
+        Whether every iteration is observed; does not affect the result.
     pool : Pool or None
-        Batch on a GPU that runs join, if this is one of many fits.
+        GPU batch shared with other fits.
     executor : Executor or None
-        Carries out the exact finish in other processes, so that the other fits need not wait for it.
+        Runs the exact finish in other processes while other fits continue.
     """
 
     engine: str
@@ -71,11 +71,11 @@ class Settings:
 def learn(
     plan: Plan, starts: Iterable[Start], settings: Settings, checkpoints: Checkpoints | None = None
 ) -> Fitting[Fit]:
-    """Run ROAD from one start after the other and return the fit with the smallest objective within the bound.
+    """Run ROAD from one start after another; return the fit with the smallest objective within the error bound.
 
-    Once a fit is exact, or the best two (of scarce data three) agree in their objective and their atoms, the remaining
-    starts are skipped: wrong minima mostly differ from each other, the right one is found again. A run that a callback
-    ended is the last one.
+    The remaining starts are skipped once a fit is exact or the best ``plan.required_agreement`` fits agree in objective
+    and atoms: poor local minima mostly differ from each other, whereas the global one recurs. A run ended by a callback
+    is the last.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def learn(
         In the engine's units.
     settings : Settings
     checkpoints : Checkpoints or None
-        Saves the fit from time to time; it resumes from the checkpoint found, if there is one.
+        Saves the fit periodically; the fit resumes from the loaded checkpoint, if any.
     """
     loaded = None if checkpoints is None else checkpoints.take_loaded()
     fits = [] if loaded is None else finished_fits(loaded)
@@ -97,7 +97,7 @@ def learn(
         with closing(engine):
             journal = None if checkpoints is None else RunJournal(checkpoints, engine, fits)
             resumed = (None, 0) if loaded is None else resume(loaded, engine)
-            loaded = None  # its arrays are mapped from files, whose space on the disk is free once nobody holds them
+            loaded = None  # its arrays map files, whose disk space is freed with the last reference
             fit = yield from _run(plan, engine, start, annealing, settings, view, journal, resumed)
         fits.append(fit)
         yield fit
@@ -117,11 +117,11 @@ def _run(
     journal: RunJournal | None,
     resumed: tuple[History | None, int],
 ) -> Fitting[Fit]:
-    """Run to the tolerance; on the way, try the exact finish where it is in reach.
+    """Run to convergence, trying the exact finish at every level of ``FINISH_LEVELS`` on the way.
 
-    ``resumed`` is the history so far and the number of levels at which the finish has been tried.
+    ``resumed``: the history so far, and the number of levels already tried.
     """
-    levels = [level for level in FINISH_LEVELS if level > settings.tol > 0] if plan.wants_exact_fit else []
+    levels = [level for level in FINISH_LEVELS if level > settings.tol > 0] if plan.tries_exact_finish else []
     history, first = resumed
     for index, tol in enumerate([*levels, settings.tol][first:], start=first):
         rule = Rule(settings.max_iter, tol, plan.bound, annealing)
@@ -129,8 +129,8 @@ def _run(
         outcome = yield from follow(engine, rule, view, history, saving, plan.comm)
         if outcome.stop_reason == "non-finite":
             return _finished(plan, outcome, *start, settings)
-        atoms, codes = agreed_atoms(engine, plan.comm)
-        if outcome.stop_reason == "converged" and plan.wants_exact_fit:
+        atoms, codes = broadcast_atoms(engine, plan.comm)
+        if outcome.stop_reason == "converged" and plan.tries_exact_finish:
             fit = yield from _exact_fit(plan, outcome, atoms, codes, settings)
             if fit is not None:
                 return fit
@@ -141,14 +141,14 @@ def _run(
 
 
 def _finished(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, settings: Settings) -> Fit:
-    with np.errstate(all="ignore"):  # a run that overflowed says so by its stop reason
-        return finish(plan, outcome, atoms, codes, settings.tol, settings.n_jobs)
+    with np.errstate(all="ignore"):  # overflow is reported by the stop reason
+        return polished_fit(plan, outcome, atoms, codes, settings.tol, settings.n_jobs)
 
 
-def agreed_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
+def broadcast_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
     """Return the atoms of rank 0, and this rank's codes for them.
 
-    Machines that are not alike may differ in the last bit of an atom, and in its sign.
+    On different machines an atom may differ in its last bits and its sign.
     """
     own = run.dictionary()
     atoms = broadcast(comm, own)
@@ -158,7 +158,7 @@ def agreed_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
 
 
 def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, settings: Settings) -> Fitting[Fit | None]:
-    """Return an exact fit near these atoms and codes, whose objective is no larger, if there is one."""
+    """Return an exact fit near these atoms and codes with no larger objective, if there is one."""
     atoms, codes = atoms.astype(np.float64), codes.astype(np.float64)
     found: ExactFit | None
     if settings.executor is None:
@@ -173,31 +173,31 @@ def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, setting
     sizes = [total(plan.comm, float(np.abs(each).sum())) for each in (found.codes, codes)]
     if sizes[0] > (1 + SAME_OBJECTIVE) * sizes[1]:
         return None
-    return to_user(plan, outcome, found.dictionary, found.codes, exact=True)
+    return build_fit(plan, outcome, found.dictionary, found.codes, exact=True)
 
 
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
-    """The best first: exact, finite, within the bound or nearest to it, smallest objective."""
+    """Sort fits, best first: exact, finite, smallest violation of the error bound, smallest objective."""
     allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
 
     def order(fit: Fit) -> tuple[bool, bool, float, float]:
         excess = fit.error if fit.error > allowed else 0.0
-        return not fit.exact, fit.outcome.stop_reason == "non-finite", excess, fit.minimised
+        return not fit.exact, fit.outcome.stop_reason == "non-finite", excess, fit.final_objective
 
     return sorted(fits, key=order)
 
 
 def _agree(fits: list[Fit], plan: Plan, tol: float) -> bool:
-    """Whether the best fits, as many as the plan asks for, found the same atoms; wrong minima mostly differ."""
-    if len(fits) < plan.agreeing:
+    """Whether the best ``plan.required_agreement`` fits have the same objective and atoms."""
+    if len(fits) < plan.required_agreement:
         return False
-    best, *others = _ranked(fits, plan, tol)[: plan.agreeing]
+    best, *others = _ranked(fits, plan, tol)[: plan.required_agreement]
     return all(_same(other, best) for other in others)
 
 
 def _same(fit: Fit, best: Fit) -> bool:
     """Whether a fit has the objective and the atoms of the best one."""
     return (
-        fit.minimised <= (1 + SAME_OBJECTIVE) * best.minimised
+        fit.final_objective <= (1 + SAME_OBJECTIVE) * best.final_objective
         and dictionary_error(fit.dictionary, best.dictionary) < SAME_ATOMS
     )

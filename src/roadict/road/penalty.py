@@ -1,6 +1,6 @@
-"""ρ, β and α where the user leaves them to us.
+"""Automatic ρ, β and α.
 
-All follow the scale of the data, so that learning from a·X gives the same atoms and a times the codes.
+All follow the scale of the data: learning from a·X gives the same atoms and a times the codes.
 """
 
 import math
@@ -11,35 +11,34 @@ from typing import NamedTuple
 from roadict.formulation import Triple
 
 PAPER_NORM = math.sqrt(3)
-"""Root-mean-square norm of the samples in the paper's experiments, for which its ρ = 10 and β = 200…300 are."""
+"""Root-mean-square norm of the samples in the paper's experiments, to which its ρ = 10 and β = 200…300 refer."""
 PAPER_BETAS = (200.0, 300.0, 250.0)
 PAPER_MARGIN = 10.0
 """ρ_i - β_i in the paper's iADMM."""
 RHO_PER_RATIO = 5.0
-"""ρ at PAPER_NORM per unit of n_components / n_features: about twice the value below which runs never settle."""
+"""ρ at PAPER_NORM per unit of n_components / n_features: about twice the value below which runs never converge."""
 ALPHA = 0.1
 """Lasso weight, relative to the root-mean-square norm of the samples."""
 
-
-LEAST = 0.1
-"""How low ρ may go, in units of the constant one."""
-COLD = 1e-4
-"""Relative primal residual to which an annealed run is led in the end."""
-MOST_RESTARTED = 3.0
-"""n_components over n_features, from 1, up to which runs may be warm, and more than one of them pays."""
-ENOUGH = 0.9
-"""Share of the wanted residual below which ρ comes down."""
+MIN_RHO = 0.1
+"""Minimum of an annealed ρ, relative to the constant one."""
+FINAL_RESIDUAL = 1e-4
+"""Relative primal residual that an annealed run ends with."""
+MAX_RESTART_RATIO = 3.0
+"""Maximum n_components / n_features for warm runs and restarts; the minimum is 1."""
+LOWERING_THRESHOLD = 0.9
+"""Share of the target residual below which ρ is lowered."""
 TINY = 1e-300
-STEP = 10
+UPDATE_EVERY = 10
 """Iterations between two changes of ρ."""
-MOST_ANNEALED = 0.9
-"""Largest share of a run's iterations that is annealed."""
-LOWERING, MOST_RAISING = 0.93, 1.1
-"""Factor by which one change lowers ρ, and the largest by which one raises it."""
+MAX_ANNEALED = 0.9
+"""Maximum share of a run's iterations spent annealing."""
+LOWERING_FACTOR, MAX_RAISING_FACTOR = 0.93, 1.1
+"""Factor by which a change lowers ρ, and maximum factor by which it raises ρ."""
 
 
 class Schedule(NamedTuple):
-    """First ρ, in units of the constant one; residual that is held, for how many iterations; length of its fall."""
+    """Initial ρ relative to the constant one; residual to hold, for how many iterations; iterations of its fall."""
 
     first: float
     warmth: float
@@ -48,34 +47,34 @@ class Schedule(NamedTuple):
 
 
 TRIAL = Schedule(3.0, 0.05, 150, 550)
-"""A short run, where it can be told whether it has succeeded."""
+"""A short run, for problems where success can be verified."""
 BRIEF = Schedule(3.0, 0.05, 400, 800)
-"""Leaves time for the slow end of runs with fewer atoms than features, whose error is near the smallest possible."""
+"""For fewer atoms than features, where the error bound is near the floor: leaves time for slow convergence."""
 GENTLE = Schedule(3.0, 0.025, 700, 800)
-"""For more than three atoms per feature: hotter runs lose what they have found."""
+"""For more than three atoms per feature: warmer runs lose atoms that they have found."""
 WARM = Schedule(3.0, 0.1, 1000, 800)
 """For one to three atoms per feature: colder runs freeze too early."""
 WILD = Schedule(0.25, 0.5, 0, 1000)
-"""Forgets its start altogether, which makes it differ most from the others."""
+"""Forgets its start completely, and so differs most from the other runs."""
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """ρ along a run, such that the primal residual stays at ``warmth`` for a while and then falls evenly.
+    """ρ along a run, controlled so that the primal residual stays at ``warmth`` and then falls at a constant rate.
 
-    The residual says how much a run still moves. A ρ far above the critical value of the problem at hand freezes the
-    run where it started, one below lets it wander for ever; and that value is not known beforehand. So ρ starts
-    high and comes down until the residual has the wanted size: atoms then still change places, but do not get lost.
-    Later ρ only rises, where the residual falls too slowly: every run settles in the end.
+    The residual measures how much a run still moves, as a temperature does. A ρ far above the problem's critical
+    value freezes the run at its start, a ρ below it prevents convergence, and that value is not known in advance. So ρ
+    starts high and is lowered until the residual reaches its target: atoms can still rearrange, but do not get lost.
+    Later ρ only rises, whenever the residual falls too slowly, so that every run converges.
 
     Attributes
     ----------
     first, least : float
-        ρ at the start, and its smallest value.
+        Initial and minimum ρ.
     warmth : float
-        Relative primal residual.
+        Relative primal residual to hold.
     hold, fall : int
-        Iterations for which it is held there, and for its fall to COLD.
+        Iterations for which it is held, and of its fall to FINAL_RESIDUAL.
     """
 
     first: float
@@ -84,15 +83,15 @@ class Annealing:
     hold: int
     fall: int
 
-    def wanted(self, iteration: int) -> float:
-        """Return the primal residual that this iteration should have."""
+    def target(self, iteration: int) -> float:
+        """Return the target of the primal residual in this iteration."""
         done = min(max(iteration - self.hold, 0) / self.fall, 1.0)
-        return float(self.warmth * (COLD / self.warmth) ** done)
+        return float(self.warmth * (FINAL_RESIDUAL / self.warmth) ** done)
 
     def __call__(self, iteration: int, rho: float, primal: Sequence[float], dual: Sequence[float]) -> float:
-        """Return the ρ that follows, given the residuals of all iterations before this one.
+        """Return the next ρ, given the residuals of all iterations before this one.
 
-        After the fall the dual residual counts as well: it is the larger one in runs that creep.
+        After the fall the dual residual counts too: it is the larger one in slowly converging runs.
 
         Examples
         --------
@@ -100,22 +99,22 @@ class Annealing:
         >>> [annealing(n, 10.0, [residual] * 30, [0.0] * 30) for n, residual in ((45, 1.0), (50, 1.0), (50, 0.04))]
         [10.0, 11.0, 9.3]
         """
-        if iteration % STEP or len(primal) < 2 * STEP:
+        if iteration % UPDATE_EVERY or len(primal) < 2 * UPDATE_EVERY:
             return rho
         size = _recent(primal)
         if iteration > self.hold + self.fall:
             size = max(size, _recent(dual))
-        excess = size / self.wanted(iteration)
+        excess = size / self.target(iteration)
         if excess > 1:
-            return rho * min(excess, MOST_RAISING)
-        if iteration <= self.hold and excess < ENOUGH:
-            return max(rho * LOWERING, self.least)
+            return rho * min(excess, MAX_RAISING_FACTOR)
+        if iteration <= self.hold and excess < LOWERING_THRESHOLD:
+            return max(rho * LOWERING_FACTOR, self.least)
         return rho
 
 
 def _recent(residuals: Sequence[float]) -> float:
-    """Geometric mean of the last ones."""
-    return math.exp(sum(math.log(max(residual, TINY)) for residual in residuals[-STEP:]) / STEP)
+    """Geometric mean of the last UPDATE_EVERY residuals."""
+    return math.exp(sum(math.log(max(residual, TINY)) for residual in residuals[-UPDATE_EVERY:]) / UPDATE_EVERY)
 
 
 def annealings(
@@ -130,19 +129,19 @@ def annealings(
     ratio : float
         n_components / n_features.
     n_init : int or None
-        Number of runs; None: what pays.
+        Number of runs; None: automatic.
     trial : bool
-        Whether the first of several may be short, because it can tell whether it has succeeded.
+        Whether the first of several may be short, because its success can be verified.
     scarce : bool
-        Whether samples are few, so that more runs pay.
+        Whether samples are scarce, so that more runs pay off.
     max_iter : int
-        Of every run, which must have fallen before; short ones are annealed faster.
+        Of every run; the annealing is sped up to end before it.
     """
     return tuple(_annealing(schedule, rho, max_iter) for schedule in _schedules(ratio, n_init, trial, scarce))
 
 
 def _schedules(ratio: float, n_init: int | None, trial: bool, scarce: bool) -> list[Schedule]:
-    if not 1 <= ratio <= MOST_RESTARTED:
+    if not 1 <= ratio <= MAX_RESTART_RATIO:
         return [BRIEF if ratio < 1 else GENTLE] * (n_init or 1)
     if n_init == 1:
         return [WARM]
@@ -151,17 +150,17 @@ def _schedules(ratio: float, n_init: int | None, trial: bool, scarce: bool) -> l
 
 
 def _annealing(schedule: Schedule, rho: float, max_iter: int) -> Annealing:
-    """Scale a schedule to the constant ρ, and to runs that are shorter than it."""
+    """Scale a schedule to the constant ρ, and shorten it to fit into max_iter."""
     first, warmth, hold, fall = schedule
-    pace = min(1.0, MOST_ANNEALED * max_iter / (hold + fall))
-    return Annealing(first * rho, LEAST * rho, warmth, int(pace * hold), max(int(pace * fall), 1))
+    pace = min(1.0, MAX_ANNEALED * max_iter / (hold + fall))
+    return Annealing(first * rho, MIN_RHO * rho, warmth, int(pace * hold), max(int(pace * fall), 1))
 
 
 def auto_rho(norm: float, ratio: float, epsilon: float) -> float:
     """Constant ρ for the exact forms.
 
-    The smallest ρ at which the iteration settles grows with n_components / n_features and falls with the size of
-    the codes, for which the norm of the part of the data that must be explained stands.
+    The smallest ρ at which the iteration converges grows with n_components / n_features and falls with the size of the
+    codes, estimated by the norm of the explained part of the data.
 
     Parameters
     ----------
@@ -170,7 +169,7 @@ def auto_rho(norm: float, ratio: float, epsilon: float) -> float:
     ratio : float
         n_components / n_features.
     epsilon : float
-        Relative error that the codes may leave.
+        Bound on the relative error.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From what the user asked for to a problem for an engine: scale, formulation, bound and penalties."""
+"""From the parameters of ROAD to a problem for an engine: scale, formulation, error bound and penalties."""
 
 import math
 from dataclasses import dataclass
@@ -19,44 +19,45 @@ from roadict.road.penalty import Annealing
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
-PAIR = 2
-FEW_SAMPLES = 6
-"""Samples per atom below which wrong minima repeat themselves, and a pair of runs that agree is no proof."""
+REQUIRED_AGREEMENT = 2
+"""Fits that must agree for the remaining starts to be skipped."""
+SCARCE = 6
+"""Samples per atom below which poor local minima recur too, so that one more fit must agree."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A problem in the engine's units, and what is needed to go back to the user's.
+    """A problem in the engine's units, how to run it, and how to return to the user's units.
 
     Attributes
     ----------
     problem : Problem
-        With the constant penalties; an annealed run starts with its own.
+        With constant penalties; an annealed run starts with its own.
     runs : tuple of Annealing or None
-        One for every start: how ρ changes along the run. None: it stays.
-    agreeing : int
-        Number of runs that must have found the same for the others to be left out.
+        One per start; None: constant ρ.
+    required_agreement : int
+        Number of fits that must agree for the remaining starts to be skipped.
     unit : float
-        The user's data over the engine's, a power of two: rescaling by it is exact, and engines see data of order
-        one, whatever the user's units.
+        The user's data over the engine's, a power of two: rescaling is exact, and engines always see data of order
+        one.
     bound : float or None
-        Relative data error allowed, where the formulation bounds it.
+        Bound on the relative data error, if the formulation has one.
     alpha : float
         Lasso weight in the engine's units; 0 for the other forms.
     norm : float
         Root-mean-square norm of the samples in the user's units.
     warning : str or None
-        What the user should know of the penalties.
+        About the penalties or the error bound.
     comm : Comm
-        The ranks, each of which has some of the samples.
+        The ranks over which the samples are distributed.
     n_samples : int
-        Of all ranks.
+        On all ranks.
     """
 
     problem: Problem
     runs: tuple[Annealing | None, ...]
-    agreeing: int
+    required_agreement: int
     unit: float
     bound: float | None
     alpha: float
@@ -66,8 +67,8 @@ class Plan:
     n_samples: int
 
     @property
-    def wants_exact_fit(self) -> bool:
-        """Whether a run may end with a fit that is exact and sparse beyond doubt, all entries being known."""
+    def tries_exact_finish(self) -> bool:
+        """Whether runs try the exact finish: error bound 0, no missing entries, annealed ρ."""
         return self.bound == 0 and self.problem.observed is None and self.runs[0] is not None
 
 
@@ -86,48 +87,48 @@ def make_plan(
     anneal: bool,
     comm: Comm = SERIAL,
 ) -> Plan:
-    """Resolve the parameters of ``ROAD`` of the same names; raises ValueError where they cannot be met.
+    """Resolve the parameters of ``ROAD`` of the same names; raises ValueError if they cannot be met.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        This rank's. Not all zero, unless other ranks have some; unobserved entries hold zero.
+        This rank's samples, zero at unobserved entries. Not zero on all ranks.
     observed : bool array like data, or None
     n_components : int
     anneal : bool
-        Whether an automatic ρ may change along the run, which forgets the start.
+        Whether an automatic ρ may be annealed, which forgets the start.
     comm : Comm
-        All ranks make the same plan, each for its samples.
+        All ranks make the same plan, each for its own samples.
     """
     top = largest(comm, data)
     checks.data_range(top, data.dtype)
     data, unit = of_order_one(data, top)
     size, n_samples = sample_norm(data, observed, comm), sum(counts(comm, len(data)))
-    bound, weight, doubt = None, 0.0, None
+    bound, weight, bound_warning = None, 0.0, None
     if formulation == "constrained":
-        bound, doubt = _relative_bound(data, observed, n_components, epsilon, comm)
+        bound, bound_warning = _relative_bound(data, observed, n_components, epsilon, comm)
         form = forms.constrained(bound * norm(comm, data))
     elif formulation == "lasso":
         weight = penalty.auto_alpha(size) if alpha is None else checks.real_number("alpha", alpha) / unit
         form = forms.lasso(1 / weight)
     else:
         if observed is not None:
-            raise ValueError('formulation="inexact" takes no missing values; use "constrained" or "lasso"')
+            raise ValueError('formulation="inexact" does not support missing values; use "constrained" or "lasso"')
         form = forms.inexact(penalty.auto_betas(size) if beta is None else _scaled("beta", beta, unit))
     ratio = n_components / data.shape[1]
     rhos, warning = _penalties(form, rho, penalty.auto_rho(size, ratio, bound or 0.0), size, unit)
     problem = Problem(data, observed, form, rhos)
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
-    agreeing = PAIR + (n_samples < FEW_SAMPLES * n_components)
+    scarce = n_samples < SCARCE * n_components
     if isinstance(rho, str) and form.exact_consensus and anneal:
         exact = bound == 0 and observed is None
-        scarce = agreeing > PAIR
         runs = penalty.annealings(rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=max_iter)
-    return Plan(problem, runs, agreeing, unit, bound, weight, size * unit, warning or doubt, comm, n_samples)
+    warning, required = warning or bound_warning, REQUIRED_AGREEMENT + scarce
+    return Plan(problem, runs, required, unit, bound, weight, size * unit, warning, comm, n_samples)
 
 
 def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL) -> float:
-    """Root-mean-square norm of the samples that are not zero, as if every entry had been observed."""
+    """Root-mean-square norm of the nonzero samples, extrapolated to unobserved entries."""
     used = data.any(axis=1)
     seen = used.sum() * data.shape[1] if observed is None else observed[used].sum()
     return norm(comm, data.astype(np.float64)) / math.sqrt(total(comm, float(seen)) / data.shape[1])
@@ -136,13 +137,13 @@ def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL) -> float:
 def _relative_bound(
     data: Array, observed: Mask, n_components: int, epsilon: float | str, comm: Comm
 ) -> tuple[float, str | None]:
-    """The bound, and a warning where missing entries leave it in doubt whether it can be met."""
+    """Return the bound, and a warning if with missing entries it may not be attainable."""
     if isinstance(epsilon, str):
         checks.one_of("epsilon", epsilon, ("auto",), "a number")
         return auto_epsilon(smallest_error(data, observed, n_components, comm)), None
     bound = checks.real_number("epsilon", epsilon, zero=True)
     if bound >= 1:
-        raise ValueError(f"epsilon={bound:g} must be below 1: codes that are all zero already reach 1")
+        raise ValueError(f"epsilon={bound:g} must be below 1, the error of all-zero codes")
     floor = smallest_error(data, observed, n_components, comm)
     if bound >= floor:
         return bound, None

@@ -1,4 +1,4 @@
-"""Where a run starts: a dictionary and codes."""
+"""Starting points: a dictionary and codes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,12 @@ from roadict.ranks.comm import SERIAL, Comm
 Array = NDArray[np.floating]
 
 SAME_DIRECTION = 0.999
-"""Cosine from which two samples have the same direction."""
+"""Cosine above which two samples count as parallel."""
 BATCH = 256
-"""Samples looked at in one go."""
+"""Samples examined at a time."""
 RIDGE = 0.1
-"""Ridge of the starting codes. Plain least squares on nearly dependent atoms gives codes hundreds of times too
-large, from which no run recovers."""
+"""Ridge of the starting codes. Least squares on nearly dependent atoms gives codes hundreds of times too large, from
+which no run recovers."""
 
 
 def starting_point(
@@ -26,21 +26,21 @@ def starting_point(
     rng: np.random.Generator,
     comm: Comm = SERIAL,
 ) -> tuple[Array, Array]:
-    """Complete what the user gave of a start.
+    """Complete a start of which dictionary or codes may be given.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        Unobserved entries hold zero.
+        Zero at unobserved entries.
     n_components : int
     dictionary : array of shape (n_components, n_features), or None
-        None: fitted to the codes, or else drawn from the samples.
+        None: fitted to the codes, or drawn from the samples.
     codes : array of shape (n_samples, n_components), or None
         None: least squares with a slight ridge.
     rng : Generator
         In the same state on every rank.
     comm : Comm
-        The ranks, each with its samples and their codes; the dictionary is the same on all.
+        The ranks, each with its own samples and codes; the dictionary is the same on all.
 
     Returns
     -------
@@ -53,13 +53,13 @@ def starting_point(
             fitted = ridge_regression(codes, data, comm)
             used = np.linalg.norm(fitted, axis=1) > 0
             dictionary[used] = fitted[used]
-    dictionary, lengths = unit_rows(broadcast(comm, dictionary))  # machines that are not alike round differently
+    dictionary, lengths = unit_rows(broadcast(comm, dictionary))  # rounding differs between machines
     codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
     return dictionary.astype(data.dtype), codes.astype(data.dtype)
 
 
 def draw_samples(data: Array, n_components: int, rng: np.random.Generator, comm: Comm = SERIAL) -> Array:
-    """Draw samples of different directions; Gaussian directions where there are too few.
+    """Draw samples of distinct directions, completed by Gaussian directions if there are too few.
 
     Two equal atoms would stay equal for the whole run.
     """
@@ -81,7 +81,7 @@ def draw_samples(data: Array, n_components: int, rng: np.random.Generator, comm:
 def ridge_regression(inputs: Array, targets: Array, comm: Comm = SERIAL) -> Array:
     """Minimise ``‖inputs @ w - targets‖² + RIDGE · s ‖w‖²``, s the mean squared norm of the columns of inputs.
 
-    Of several ranks each has some of the rows.
+    The rows are distributed over the ranks.
     """
     gram = comm.sum(inputs.T.astype(np.float64) @ inputs)
     mean = float(np.trace(gram)) / len(gram)

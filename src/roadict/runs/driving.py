@@ -1,7 +1,7 @@
-"""Drive fits to their end, one or many in turn, and show them to observers.
+"""Drive one or many fits to completion, and pass their events to observers.
 
-A fit is a generator. It yields a Snapshot after an iteration, a Fit after each of its starts, None where it has
-submitted work that others may share, and a Future where it waits for another process; it returns its result.
+A fit is a generator that returns its result. It yields a Snapshot after an iteration, a Fit after each start, None when
+it has submitted work to a batch, and a Future when it waits for another process.
 """
 
 from collections.abc import Generator, Iterable
@@ -20,14 +20,14 @@ Event = Snapshot | Fit | Future[Any] | None
 Fitting = Generator[Event, None, Result]
 
 
-def observed(fitting: Fitting[Result], callback: Callback | None = None, verbose: int = 0) -> Fitting[Result]:
-    """Show the events of a fit to a callback and on a progress line, and pass them on.
+def observe(fitting: Fitting[Result], callback: Callback | None = None, verbose: int = 0) -> Fitting[Result]:
+    """Report the events of a fit to a callback and a progress line, and yield them on.
 
     Parameters
     ----------
     fitting : generator
     callback : callable or None
-        Sees every snapshot; returning True (of Python or NumPy) ends the run.
+        Called with every snapshot; returning True (Python's or NumPy's) ends the run.
     verbose : int
         1: a progress line, and a summary of every start. 2: a line per iteration.
     """
@@ -53,7 +53,7 @@ def observed(fitting: Fitting[Result], callback: Callback | None = None, verbose
 
 
 def drive(fitting: Generator[Any, None, Result]) -> Result:
-    """Carry out one fit, or one run of it, and return its result."""
+    """Drive a fit, or a single run, to completion and return its result."""
     with closing(fitting):
         while True:
             try:
@@ -64,11 +64,11 @@ def drive(fitting: Generator[Any, None, Result]) -> Result:
 
 
 def drive_all(fittings: Iterable[Fitting[Any]]) -> None:
-    """Carry out fits in turn, each until it waits: for iterations of a batch that they share, or for another process.
+    """Drive fits concurrently, each in turn until it waits for a shared batch or another process.
 
-    The first failure is raised, once all have ended.
+    The first error is raised after all have ended.
     """
-    failures: list[Exception] = []
+    errors: list[Exception] = []
     ready = list(fittings)
     waiting: dict[Future[Any], Fitting[Any]] = {}
     while ready or waiting:
@@ -76,21 +76,21 @@ def drive_all(fittings: Iterable[Fitting[Any]]) -> None:
         ready += [waiting.pop(future) for future in done]
         for fitting in tuple(ready):
             try:
-                event = _until_it_waits(fitting)
+                event = _advance_until_waiting(fitting)
             except StopIteration:
                 ready.remove(fitting)
-            except Exception as failure:
-                failures.append(failure)
+            except Exception as error:
+                errors.append(error)
                 ready.remove(fitting)
             else:
                 if isinstance(event, Future):
                     waiting[event] = fitting
                     ready.remove(fitting)
-    if failures:
-        raise failures[0]
+    if errors:
+        raise errors[0]
 
 
-def _until_it_waits(fitting: Fitting[Any]) -> Future[Any] | None:
+def _advance_until_waiting(fitting: Fitting[Any]) -> Future[Any] | None:
     """Advance a fit to the next event it waits for; raises StopIteration at its end."""
     while True:
         event = next(fitting)

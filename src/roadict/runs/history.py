@@ -1,4 +1,4 @@
-"""What happened along a run."""
+"""The history of a run."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ TWO_STAGE_COLUMNS = ("objective", "code_change", "atom_change", "error", "second
 
 
 class Finished(NamedTuple):
-    """What a fit returned, after the exact finish or the polish of its codes; its last iteration had other values."""
+    """Values of the returned fit, after the exact finish or the polish; the last iteration had different ones."""
 
     objective: float
     error: float
@@ -24,22 +24,21 @@ class Finished(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What a chart calls it."""
+        """Label in charts."""
         return "exact finish" if self.exact else "returned"
 
 
 class History(Mapping[str, NDArray[np.float64]]):
     """Per-iteration measures of a run, by name.
 
-    Of both learners: ``objective`` (of ROAD Σ‖A_k‖, plus the squared misfit of the Lasso form), ``error`` (relative
-    data error, of ROAD before its codes are polished) and ``seconds`` since the start. Of ROAD: ``primal`` and
-    ``dual`` (relative residuals) and ``rho``. Of two-stage methods: ``code_change`` and ``atom_change`` (relative
-    changes in the iteration).
+    Both learners: ``objective`` (ROAD: Σ‖A_k‖, plus the squared misfit of the Lasso form), ``error`` (relative data
+    error; ROAD: before the codes are polished) and ``seconds`` since the start. ROAD: ``primal`` and ``dual`` (relative
+    residuals) and ``rho``. Two-stage methods: ``code_change`` and ``atom_change`` (relative changes per iteration).
 
     Attributes
     ----------
     finished : Finished or None
-        Objective and error of the fit as it was returned, and whether the exact finish made it.
+        Objective and error of the returned fit, and whether the exact finish produced it.
 
     Examples
     --------
@@ -54,7 +53,7 @@ class History(Mapping[str, NDArray[np.float64]]):
 
     @property
     def residuals(self) -> tuple[str, str]:
-        """Names of the two columns that fall to zero as a run converges."""
+        """Names of the two columns that tend to zero as a run converges."""
         return ("primal", "dual") if "primal" in self._columns else ("code_change", "atom_change")
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
@@ -70,7 +69,7 @@ class History(Mapping[str, NDArray[np.float64]]):
         return f"History({len(self['objective'])} iterations of {', '.join(self)})"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame, one row per iteration, the index counting from 1."""
+        """Return a pandas DataFrame with one row per iteration, indexed from 1."""
         try:
             import pandas as pd
         except ImportError as missing:
@@ -79,9 +78,9 @@ class History(Mapping[str, NDArray[np.float64]]):
         return pd.DataFrame(self._columns, index=index)
 
     def plot(self) -> "Figure":
-        """Draw objective, residuals (or changes) and data error against the iteration; returns a matplotlib Figure.
+        """Plot objective, residuals (or changes) and data error over the iterations; returns a matplotlib Figure.
 
-        The fit as it was returned is a marked point after the last iteration.
+        A marker after the last iteration shows the returned fit.
         """
         from roadict.plotting import history_figure
 

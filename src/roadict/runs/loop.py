@@ -1,4 +1,4 @@
-"""THE loop, as an iterator of snapshots; and how one run follows it to its end."""
+"""The iteration loop of all methods, as an iterator of snapshots, and the test for convergence."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,7 +17,7 @@ from roadict.runs.state import Batched, Bursting, Run
 StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
 Columns = dict[str, list[float]]
 Annealing = Callable[[int, float, Sequence[float], Sequence[float]], float]
-"""From the iteration, its ρ and all primal and dual residuals so far to the next iteration's ρ."""
+"""Maps the iteration, its ρ and all primal and dual residuals so far to the next iteration's ρ."""
 
 ERROR_SLACK = 10
 """A run has converged only if its data error is at most this many tolerances above the bound."""
@@ -33,9 +33,9 @@ class Rule:
     tol : float
         Bound on both residuals; 0: run all iterations.
     error_bound : float or None
-        Relative data error that the formulation allows; None: it sets no bound.
+        Bound on the relative data error; None: the formulation has none.
     annealing : Annealing or None
-        How ρ follows the residuals. None: it is constant.
+        How ρ follows the residuals; None: constant ρ.
     """
 
     max_iter: int
@@ -46,16 +46,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class View:
-    """How a run is shown.
+    """How a run is presented to observers.
 
     Attributes
     ----------
     unit : float
         The user's data over the run's; objective, rho and codes are reported in the user's units.
     start, n_starts : int
-        Which start of a fit it is, counting from 1, and how many there are at most.
+        Number of the start, counting from 1, and maximum number of starts.
     watched : bool
-        Whether somebody wants to see every iteration; otherwise a GPU carries out several at once.
+        Whether every iteration is observed; if not, a GPU carries out several at a time.
     """
 
     unit: float = 1.0
@@ -65,13 +65,13 @@ class View:
 
 
 class Journal(Protocol):
-    """Saves a run from time to time."""
+    """Saves a run periodically."""
 
     def wants(self) -> tuple[int, int]:
-        """Whether a checkpoint is due; and the number of the signal that asks the run to end, or 0."""
+        """Whether a checkpoint is due; and the number of the signal that requests a stop, or 0."""
 
     def save(self, columns: Columns, stop: int) -> None:
-        """Save the run, whose history is in ``columns``; raises where it should end."""
+        """Save the run with its history ``columns``; raises if the run should stop."""
 
 
 @dataclass(frozen=True)
@@ -83,22 +83,22 @@ class Outcome:
 
 
 def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snapshot | None]:
-    """Carry out iterations, and yield a snapshot after each; after each burst where nobody watches.
+    """Carry out iterations; yield a snapshot after each, or after each burst if the run is not watched.
 
     Parameters
     ----------
     run : Run
-        Fresh, or restored to where ``columns`` end.
+        New, or restored to the end of ``columns``.
     rule : Rule
-        Its annealing and max_iter; whether the run has converged is for the consumer to find out.
+        Its annealing and max_iter; the consumer tests for convergence.
     columns : dict of str to list of float
-        The history so far, by name; filled as iterations are carried out, in the user's units.
+        The history so far, by name and in the user's units; extended by every iteration.
     view : View
 
     Yields
     ------
     Snapshot or None
-        None: a run of a batch has submitted work, and the others should have their turn before it asks for the result.
+        None: the run has submitted work to a batch, and other runs should submit theirs before it is carried out.
     """
     started = time.perf_counter() - (columns["seconds"][-1] if columns.get("seconds") else 0.0)
     stride = 1 if view.watched else check_interval(run, rule)
@@ -114,7 +114,7 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snap
         if batched is not None:
             batched.submit(count, following)
             yield None
-        with np.errstate(all="ignore"):  # a run that overflows shows it in its measures
+        with np.errstate(all="ignore"):  # overflow shows in the measures
             several = bursting.steps(count) if bursting is not None and count > 1 else [run.step(following)]
         for measures in several:
             row = _record(columns, measures, rho, view.unit, time.perf_counter() - started)
@@ -135,7 +135,7 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snap
 
 
 def check_interval(run: Run, rule: Rule) -> int:
-    """Iterations from one test for convergence to the next; more than one for a run that carries out bursts."""
+    """Iterations between two tests for convergence; more than one for a run in bursts."""
     return run.burst if isinstance(run, Bursting) and rule.annealing is None else 1
 
 
@@ -153,18 +153,18 @@ def _record(columns: Columns, measures: Reported, rho: float | None, unit: float
 def follow(
     run: Run, rule: Rule, view: View, before: History | None = None, journal: Journal | None = None, comm: Comm = SERIAL
 ) -> Generator[Snapshot | None, None, Outcome]:
-    """Iterate until the run has converged, or something else ends it; passes on what ``iterate`` yields.
+    """Iterate until the run converges or is stopped; yields what ``iterate`` yields.
 
-    What one rank finds, all do: unlike machines may round a residual to either side of the tolerance.
+    All ranks stop if one does: on different machines a residual may round to either side of the tolerance.
 
     Parameters
     ----------
     run, rule, view
         As for ``iterate``.
     before : History or None
-        Of the run so far, if this continues one.
+        History so far, if the run continues.
     journal : Journal or None
-        Saves the run from time to time.
+        Saves the run periodically.
     comm : Comm
     """
     columns: Columns = {} if before is None else {name: column.tolist() for name, column in before.items()}
@@ -178,11 +178,11 @@ def follow(
             return Outcome(History(columns), "non-finite")
         yield snapshot
         due_for_test = snapshot.iteration % interval == 0 or snapshot.iteration == rule.max_iter
-        converged = due_for_test and has_converged(snapshot, rule)
-        votes = (snapshot.stopped, converged, *((0, 0) if journal is None else journal.wants()))
-        ended, settled, due, stop = allreduce_max(comm, *map(int, votes))
-        if ended or settled:
-            return Outcome(History(columns), "callback" if ended else "converged")
+        within_tol = due_for_test and has_converged(snapshot, rule)
+        votes = (snapshot.stopped, within_tol, *((0, 0) if journal is None else journal.wants()))
+        stopped, converged, due, stop = allreduce_max(comm, *map(int, votes))
+        if stopped or converged:
+            return Outcome(History(columns), "callback" if stopped else "converged")
         if journal is not None and (due or stop):
             journal.save(columns, stop)
     return Outcome(History(columns), "max_iter")

@@ -1,11 +1,11 @@
-"""What one iteration reports: of ROAD, and of a two-stage method."""
+"""Measures of one iteration, of ROAD and of two-stage methods."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-SMALLEST_CONSENSUS = 1e-6
-"""Norm of C, relative to the data's, below which residuals are no longer measured against it."""
+MIN_CONSENSUS = 1e-6
+"""Minimum norm of C, relative to the data's, that residuals are divided by."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Measures:
     """
 
     RESIDUALS: ClassVar[tuple[str, str]] = ("primal", "dual")
-    """What falls to zero as a run converges."""
+    """Measures that tend to zero as a run converges."""
     objective: float
     primal: float
     dual: float
@@ -28,14 +28,14 @@ class Measures:
     def relative(
         cls, *, objective: float, primal: float, dual: float, error: float, consensus: float, data: float
     ) -> "Measures":
-        """Divide norms: residuals by that of C (bounded below, as C may vanish), the error by that of the data."""
-        size = max(consensus, SMALLEST_CONSENSUS * data)
+        """Divide residuals by the norm of C (bounded below, as C may vanish) and the error by the norm of the data."""
+        size = max(consensus, MIN_CONSENSUS * data)
         return cls(objective, primal / size, dual / size, error / data)
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Measures of an iteration of a two-stage method: relative changes of codes and atoms in place of residuals."""
+    """Measures of an iteration of a two-stage method: relative changes of codes and atoms instead of residuals."""
 
     RESIDUALS: ClassVar[tuple[str, str]] = ("code_change", "atom_change")
     objective: float

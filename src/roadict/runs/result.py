@@ -1,4 +1,4 @@
-"""What a fit leaves, in the user's units."""
+"""The result of a fit, in the user's units."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit gives, in the user's units: atoms of unit norm, polished codes, and how it went.
+    """Result of a fit in the user's units: atoms of unit norm, polished codes, and the outcome of the run.
 
-    Of several ranks each has the codes of its own samples; all else is of all samples.
+    Each rank has the codes of its own samples; everything else refers to all samples.
     """
 
     outcome: Outcome
@@ -26,22 +26,22 @@ class Fit:
     error: float
     objective: float
     exact: bool = False
-    """Whether the exact finish succeeded: nearly every sample is a combination of few atoms, to rounding."""
+    """Whether the exact finish succeeded: nearly every sample is a combination of few atoms, up to rounding."""
     n_starts: int = 1
-    """Starts that were run."""
+    """Number of starts that were run."""
     n_agreed: int = 1
-    """Starts, this one included, that found the same atoms at the same objective."""
+    """Number of starts, this one included, with the same objective and atoms."""
 
     @property
-    def minimised(self) -> float:
-        """What the run minimised, at its end: unlike the objective of polished codes it can be compared."""
+    def final_objective(self) -> float:
+        """Objective of the last iteration: unlike that of the polished codes, comparable between starts."""
         return float(self.outcome.history["objective"][-1])
 
 
 def relative_error(
     data: Array, observed: NDArray[np.bool_] | None, codes: Array, dictionary: Array, comm: Comm = SERIAL
 ) -> float:
-    """``‖data - codes @ dictionary‖_F / ‖data‖_F`` over the observed entries (of zero data: the residual's norm)."""
+    """``‖data - codes @ dictionary‖_F / ‖data‖_F`` over the observed entries; for zero data the residual's norm."""
     top = largest(comm, data) or 1.0  # squares must neither vanish nor overflow
     residual = data / top - (codes / top) @ dictionary.astype(np.float64)
     if observed is not None:
@@ -51,7 +51,7 @@ def relative_error(
 
 
 def summary(fit: Fit) -> str:
-    """Say how a fit ended, in one line."""
+    """Summarise a fit in one line."""
     history = fit.outcome.history
     finish = ", by the exact finish" if fit.exact else ""
     return (

@@ -1,4 +1,4 @@
-"""What observers see of a run."""
+"""Snapshots of a run, for observers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,21 +12,21 @@ Array = NDArray[np.floating]
 
 
 class Snapshot:
-    """Read-only view of a run after an iteration; copy from it what should outlast the moment.
+    """Read-only view of a run after an iteration, passed to callbacks and yielded by ``iter_fit``.
 
-    Callbacks are given one, ``iter_fit`` yields them.
+    Atoms and codes are computed on access: read them before the next iteration.
 
     Attributes
     ----------
     start, n_starts : int
-        The start that this iteration belongs to, counting from 1, and how many there will be at most.
+        Number of the start, counting from 1, and maximum number of starts.
     iteration, max_iter : int
     objective, error, seconds : float
-        The measures of this iteration, as in ``history_``.
+        Measures of this iteration, as in ``history_``.
     primal, dual, rho : float
-        Of ROAD.
+        ROAD only.
     code_change, atom_change : float
-        Of a two-stage method.
+        Two-stage methods only.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Snapshot:
 
     @property
     def dictionary(self) -> Array:
-        """Atoms after this iteration, shape (n_components, n_features); a copy that cannot be written to."""
+        """Atoms after this iteration, shape (n_components, n_features), as a read-only copy."""
         return _read_only(np.array(self._run.dictionary()))
 
     @property
@@ -82,7 +82,7 @@ class Snapshot:
         return _read_only(self._run.codes() * self._unit)
 
     def stop(self) -> None:
-        """End the run after this iteration, as a callback does by returning True."""
+        """End the run after this iteration, like a callback that returns True."""
         self.stopped = True
 
 

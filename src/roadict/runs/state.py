@@ -1,4 +1,4 @@
-"""What the loop and the checkpoints ask of a run in progress."""
+"""Protocols of a run in progress, for the loop and for checkpoints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Array = NDArray[np.floating]
 
 
 class Run(Protocol):
-    """A run in progress: the arrays, and how to carry out an iteration on them."""
+    """A run in progress: its arrays, and an iteration on them."""
 
     @property
     def rhos(self) -> tuple[float, ...]:
@@ -31,9 +31,9 @@ class Run(Protocol):
 
 @runtime_checkable
 class Bursting(Protocol):
-    """A run that carries out several iterations faster than one by one, as on a GPU.
+    """A run for which several iterations at a time are faster, as on a GPU.
 
-    While ρ is constant, convergence is tested after every ``burst`` iterations, however many are carried out at once.
+    While ρ is constant, convergence is tested every ``burst`` iterations, however many are carried out at a time.
     """
 
     burst: int
@@ -44,22 +44,22 @@ class Bursting(Protocol):
 
 @runtime_checkable
 class Batched(Protocol):
-    """A run that is one of a batch: what all have submitted is carried out once one of them needs its measures."""
+    """A run in a batch: all submitted iterations are carried out once one run needs its measures."""
 
     def submit(self, count: int, following: float | None) -> None:
-        """Announce what the next call of ``step`` or ``steps`` will ask for."""
+        """Submit the iterations that the next call of ``step`` or ``steps`` will return."""
 
 
 @dataclass(frozen=True)
 class RunState:
-    """All that a run needs to resume as if it had not been stopped.
+    """Everything a run needs to resume as if it had not been stopped.
 
     Attributes
     ----------
     local : dict of str to array
-        Of this rank's samples: the first axis runs over them. Split or joined along it, they fit any number of ranks.
+        Of this rank's samples, which are the first axis: split or joined along it for any number of ranks.
     shared : dict of str to array
-        The same on every rank, sums over all samples among them.
+        The same on every rank, including sums over all samples.
     """
 
     local: dict[str, NDArray[Any]]
@@ -70,11 +70,11 @@ class Restorable(Protocol):
     """A run that can be saved and resumed."""
 
     def state(self) -> RunState:
-        """Return the arrays of the run between two iterations; they may be views, to be used before the next step."""
+        """Return the arrays of the run between two iterations; views are valid until the next step."""
 
     def restore(self, state: RunState, start: int = 0) -> None:
-        """Continue from a state of a run of this kind, problem and dtype, to the bit.
+        """Continue bit-identically from the state of a run of the same engine, problem and dtype.
 
-        Its local arrays belong to the samples from ``start`` on: parts that several ranks have written are restored
-        one after the other. A rank without samples is given a state with empty local arrays.
+        Its local arrays belong to the samples from ``start`` on: parts written by several ranks are restored one by
+        one. A rank without samples gets a state with empty local arrays.
         """

@@ -1,26 +1,26 @@
-"""K-SVD: every atom with its codes, one after the other, by the nearest rank-one matrix on the atom's samples."""
+"""K-SVD: each atom with its codes in turn, by the nearest rank-one matrix on the atom's samples."""
 
 import numpy as np
 
 from roadict.kernels import kernel
-from roadict.updates.sparse import Array, by_atom, residual
+from roadict.updates.sparse import Array, csc_structure, residual
 
-SURE = 0.75
-"""Share of the trace beyond which an eigenvector is the top one, and power steps shrink the rest to a third."""
-LOOKS = 3
-"""Power steps after which a matrix without a dominating eigenvector is squared."""
-STEPS = 60
-SQUARINGS = 10
-SETTLED = 1e-28
-"""Squared change of a unit vector below which it has settled."""
+DOMINANT = 0.75
+"""Share of the trace above which an eigenvalue is the top one, and power steps shrink the rest to a third."""
+PATIENCE = 3
+"""Power steps after which a matrix without a dominant eigenvector is squared."""
+MAX_STEPS = 60
+MAX_SQUARINGS = 10
+CONVERGED = 1e-28
+"""Squared change of a unit vector below which it has converged."""
 
 
 @kernel
 def top_eigenvector(matrix, start):
     """Maximise ``v @ matrix @ v`` over unit vectors v, for a positive semidefinite matrix.
 
-    Power steps, accepted where their Rayleigh quotient exceeds 3/4 of the trace: then no other eigenvector has as
-    much. Elsewhere the matrix is squared, which keeps its eigenvectors; near ties are left to LAPACK.
+    Power steps, accepted if their Rayleigh quotient exceeds 3/4 of the trace, as that of only one eigenvector can.
+    Otherwise the matrix is squared, which preserves its eigenvectors; LAPACK resolves near ties.
     ``lanes.top_eigenvectors`` of the CPU engine does the same for a vector of atoms at once. K-SVD has one matrix at a
     time, whose products are BLAS calls: 8 µs instead of 97 µs for 34 features.
     """
@@ -30,17 +30,17 @@ def top_eigenvector(matrix, start):
     if not trace > 0:
         return vector
     power = matrix / trace
-    for _ in range(SQUARINGS):
-        for step in range(STEPS):
+    for _ in range(MAX_SQUARINGS):
+        for step in range(MAX_STEPS):
             image = power @ vector
             quotient = np.sum(image * vector)
             length = np.sqrt(np.sum(image * image))
-            if length <= 0 or (step >= LOOKS and quotient <= SURE):
+            if length <= 0 or (step >= PATIENCE and quotient <= DOMINANT):
                 break
             image /= length
             change = np.sum((image - vector) ** 2)
             vector = image
-            if quotient > SURE and change < SETTLED:
+            if quotient > DOMINANT and change < CONVERGED:
                 return vector
         power = power @ power
         power /= np.trace(power)
@@ -67,37 +67,37 @@ def _exact_atom(restricted, atom, values):
 
 @kernel
 def _approximate_atom(restricted, atom, values):
-    """One power step: the best atom for the present codes."""
+    """One power step: the best atom for the current codes."""
     image = values @ restricted
     length = np.sqrt(np.sum(image * image))
     return image / length if length > 0 else atom
 
 
 @kernel
-def _sweep(left, dictionary, codes, exact):
-    """Update all atoms in place; ``left`` is the residual."""
-    starts, samples = by_atom(codes)
+def _sweep(residuals, dictionary, codes, exact):
+    """Update all atoms, codes and residuals in place."""
+    starts, samples = csc_structure(codes)
     for k in range(len(dictionary)):
         used = samples[starts[k] : starts[k + 1]]
         if len(used) == 0:
             continue
         atom = dictionary[k].copy()
         values = np.empty(len(used))
-        restricted = np.empty((len(used), left.shape[1]))
+        restricted = np.empty((len(used), residuals.shape[1]))
         for i in range(len(used)):
             values[i] = codes[used[i], k]
             for m in range(len(atom)):
-                restricted[i, m] = left[used[i], m] + values[i] * atom[m]
+                restricted[i, m] = residuals[used[i], m] + values[i] * atom[m]
         atom = _exact_atom(restricted, atom, values) if exact else _approximate_atom(restricted, atom, values)
         values = restricted @ atom
         dictionary[k] = atom
         for i in range(len(used)):
             codes[used[i], k] = values[i]
             for m in range(len(atom)):
-                left[used[i], m] = restricted[i, m] - values[i] * atom[m]
+                residuals[used[i], m] = restricted[i, m] - values[i] * atom[m]
 
 
-def _updated(data: Array, dictionary: Array, codes: Array, exact: bool) -> tuple[Array, Array]:
+def _update(data: Array, dictionary: Array, codes: Array, exact: bool) -> tuple[Array, Array]:
     atoms, values = dictionary.astype(np.float64), codes.astype(np.float64)
     samples = data.astype(np.float64, copy=False)
     _sweep(residual(samples, atoms, values), atoms, values, exact)
@@ -129,7 +129,7 @@ def ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
     >>> np.round(codes @ dictionary - data, 12).any()
     np.False_
     """
-    return _updated(data, dictionary, codes, True)
+    return _update(data, dictionary, codes, True)
 
 
 def approximate_ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
@@ -148,4 +148,4 @@ def approximate_ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Arra
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
     """
-    return _updated(data, dictionary, codes, False)
+    return _update(data, dictionary, codes, False)

@@ -1,4 +1,4 @@
-"""MOD, the method of optimal directions: all atoms at once, by least squares."""
+"""MOD, the method of optimal directions: all atoms jointly, by least squares."""
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -6,14 +6,14 @@ from scipy.linalg.lapack import dposv
 from roadict.updates.sparse import Array, energies, products
 
 WELL_POSED = 1e-7
-"""Smallest over largest Cholesky pivot for which the normal equations are trusted."""
+"""Minimum ratio of smallest to largest Cholesky pivot for solving the normal equations."""
 
 
 def mod(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
     """Update by least squares (Engan, Aase and Husøy 1999).
 
-    Minimises ``‖data - codes @ dictionary‖_F²`` over the dictionary; the length of an atom then goes to its codes.
-    Where the codes leave an atom undetermined, the solution of least norm is taken; an unused atom stays.
+    Minimises ``‖data - codes @ dictionary‖_F²`` over the dictionary, then moves the norms of the atoms to their codes.
+    If the codes do not determine the atoms, takes the solution of least norm; unused atoms do not change.
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ def mod(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
     samples, values = data.astype(np.float64, copy=False), codes.astype(np.float64, copy=False)
     atoms = _least_squares(values, samples)
     lengths = np.sqrt(energies(atoms))
-    gone = lengths == 0
-    if gone.any():
-        atoms[gone] = dictionary[gone]
-        return atoms / np.where(gone, 1, lengths)[:, None], values * lengths
+    unused = lengths == 0
+    if unused.any():
+        atoms[unused] = dictionary[unused]
+        return atoms / np.where(unused, 1, lengths)[:, None], values * lengths
     return atoms / lengths[:, None], values * lengths
 
 
 def _least_squares(codes: Array, data: Array) -> Array:
-    """Atoms of any length; zero where no sample uses one."""
+    """Atoms of any norm; zero if unused."""
     gram, cross = products(codes, data)
     used = np.flatnonzero(np.diagonal(gram) > 0)
     atoms: Array = np.zeros_like(cross)
@@ -54,7 +54,7 @@ def _least_squares(codes: Array, data: Array) -> Array:
     if len(used) < len(gram):
         gram, cross = gram[np.ix_(used, used)], cross[used]
     scale = 1 / np.sqrt(np.diagonal(gram))
-    # LAPACK itself: for small problems SciPy's wrappers take longer than the solution
+    # LAPACK directly: for small problems SciPy's wrappers take longer than the solution
     factor, solution, failed = dposv(gram * scale * scale[:, None], scale[:, None] * cross, lower=1)
     pivots = np.diagonal(factor)
     if not failed and pivots.min() > WELL_POSED * pivots.max():

@@ -1,4 +1,4 @@
-"""Updates by name, and what the loop must know of each."""
+"""Updates by name, with their parameters and penalties."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from roadict.updates.sparse import Array
 
 @dataclass(frozen=True)
 class Update:
-    """One way to improve a dictionary.
+    """A dictionary update.
 
     Attributes
     ----------
     step : callable
         ``step(data, dictionary, codes, **arguments) -> dictionary, codes``.
-    takes : tuple of str
-        Names of the keyword arguments of step.
+    parameters : tuple of str
+        Names of the keyword parameters of step.
     penalty : callable or None
-        ``penalty(codes, alpha)``, what the step adds to half the squared error, for updates that find the support
-        of their codes themselves; None: the support is given and a coder is needed.
+        ``penalty(codes, alpha)``, added to half the squared error by updates that choose the support of the codes;
+        None: the support is fixed and a coder is needed.
     """
 
     step: Callable[..., tuple[Array, Array]]
-    takes: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
     penalty: Callable[[Array, float], float] | None = None
 
 

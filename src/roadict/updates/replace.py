@@ -1,25 +1,25 @@
-"""Atoms that are of no use make room for the samples that are represented worst, as K-SVD's authors do."""
+"""Replacement of unused, duplicate and rarely used atoms by the worst-represented samples, as in K-SVD."""
 
 import numpy as np
 
 from roadict.kernels import kernel
 from roadict.linalg import unit_rows
-from roadict.updates.sparse import Array, counts, energies, refit, residual
+from roadict.updates.sparse import Array, atom_usage, energies, refit, residual
 
-TWINS = 0.99
-"""Correlation beyond which two atoms count as one."""
+DUPLICATE = 0.99
+"""Correlation above which two atoms count as duplicates."""
 RARE = 0.3
-"""Share of the mean use below which an atom counts as rarely used."""
+"""Share of the mean usage below which an atom is rarely used."""
 NEGLIGIBLE = 1e-12
-"""Share of a sample's squared norm below which its error is rounding: such a sample needs no atom of its own."""
+"""Share of a sample's squared norm below which its error is rounding, so that it needs no new atom."""
 
 
 def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0.0) -> tuple[Array, Array]:
-    """Replace unused atoms, and one of every two that nearly coincide, by the worst-represented samples.
+    """Replace unused atoms, and one of every pair of duplicates, by the worst-represented samples.
 
-    The codes of a twin go to its other; the sample is then coded by its new atom alone. An atom is replaced only
-    where this lowers ``½‖data - codes @ dictionary‖_F² + alpha Σ|codes|``; no sample gets more nonzeros, but for one
-    that had none.
+    The codes of a duplicate are added to those of its counterpart; the sample is then coded by its new atom alone. An
+    atom is replaced only if this lowers ``½‖data - codes @ dictionary‖_F² + alpha Σ|codes|``. No sample gets more
+    nonzeros, unless it had none.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
     if not candidates:
         return dictionary, codes
     dictionary, codes = dictionary.copy(), codes.copy()
-    left = residual(data, dictionary, codes)
-    errors = energies(left)
-    for atom, twin in candidates:
+    residuals = residual(data, dictionary, codes)
+    errors = energies(residuals)
+    for atom, nearest in candidates:
         moved = np.flatnonzero(codes[:, atom])
-        sign = np.sign(dictionary[atom] @ dictionary[twin])
-        apart = dictionary[atom] - sign * dictionary[twin]
-        changed = left[moved] + np.outer(codes[moved, atom], apart)
+        sign = np.sign(dictionary[atom] @ dictionary[nearest])
+        apart = dictionary[atom] - sign * dictionary[nearest]
+        changed = residuals[moved] + np.outer(codes[moved, atom], apart)
         after = errors.copy()
         after[moved] = energies(changed)
         worst = int(after.argmax())
@@ -59,51 +59,51 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
         length = np.linalg.norm(data[worst])
         if gain <= after.sum() - errors.sum() or after[worst] <= NEGLIGIBLE * length**2:
             continue
-        codes[moved, twin] += sign * codes[moved, atom]
+        codes[moved, nearest] += sign * codes[moved, atom]
         codes[moved, atom] = 0
-        left[moved] = changed
+        residuals[moved] = changed
         dictionary[atom] = data[worst] / length
         codes[worst] = 0
         codes[worst, atom] = length
-        left[worst], after[worst] = 0, 0
+        residuals[worst], after[worst] = 0, 0
         errors = after
     return dictionary, codes
 
 
 @kernel
-def _any_twins(dictionary):
+def _has_duplicates(dictionary):
     gram = dictionary @ dictionary.T
     for i in range(len(gram)):
         for j in range(i):
-            if abs(gram[i, j]) > TWINS:
+            if abs(gram[i, j]) > DUPLICATE:
                 return True
     return False
 
 
 def _candidates(dictionary: Array, codes: Array) -> list[tuple[int, int]]:
-    """Unused atoms, and the less used of every two that nearly coincide; each with the atom nearest to it."""
-    use = counts(codes)
-    if use.all() and not _any_twins(dictionary):
+    """Unused atoms, and the less used of every pair of duplicates, each with the atom nearest to it."""
+    usage = atom_usage(codes)
+    if usage.all() and not _has_duplicates(dictionary):
         return []
     near = np.abs(dictionary @ dictionary.T)
     np.fill_diagonal(near, 0)
-    found, gone = [], use == 0
-    for atom in np.flatnonzero(gone):
+    found, excluded = [], usage == 0
+    for atom in np.flatnonzero(excluded):
         found.append((int(atom), int(near[atom].argmax())))
-    if (near > TWINS).any():
-        for atom in np.argsort(use, kind="stable"):
-            twins = (near[atom] > TWINS) & ~gone
-            if not gone[atom] and twins.any():
-                found.append((int(atom), int(np.where(twins, near[atom], 0).argmax())))
-                gone[atom] = True
+    if (near > DUPLICATE).any():
+        for atom in np.argsort(usage, kind="stable"):
+            duplicates = (near[atom] > DUPLICATE) & ~excluded
+            if not excluded[atom] and duplicates.any():
+                found.append((int(atom), int(np.where(duplicates, near[atom], 0).argmax())))
+                excluded[atom] = True
     return found
 
 
-def renew_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
-    """Point rarely used atoms to where the worst-represented samples are not represented yet.
+def replace_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
+    """Replace rarely used atoms by the residuals of the worst-represented samples.
 
-    An atom that only a few samples use stands for one that was missed; without it those samples are coded a little
-    worse. So the error may rise at first: this is for a run that still looks around, and needs new codes.
+    A rarely used atom indicates that another one was missed, and its samples can be coded almost as well without it.
+    The error may rise at first: for runs that still explore, and need new codes afterwards.
 
     Parameters
     ----------
@@ -115,16 +115,16 @@ def renew_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
     -------
     array of shape (n_components, n_features), rows of unit norm
     """
-    use = counts(codes)
-    rare = np.flatnonzero(use < RARE * use.mean())
+    usage = atom_usage(codes)
+    rare = np.flatnonzero(usage < RARE * usage.mean())
     if len(rare) == 0:
         return dictionary
     others = codes.copy()
     others[:, rare] = 0
-    left = residual(data, dictionary, refit(data, dictionary, others, 0.0))
-    errors = energies(left)
+    residuals = residual(data, dictionary, refit(data, dictionary, others, 0.0))
+    errors = energies(residuals)
     worst = np.argsort(-errors, kind="stable")[: len(rare)]
     worst = worst[errors[worst] > NEGLIGIBLE * energies(data[worst])]
-    renewed = dictionary.copy()
-    renewed[rare[: len(worst)]] = unit_rows(left[worst])[0]
-    return renewed
+    replaced = dictionary.copy()
+    replaced[rare[: len(worst)]] = unit_rows(residuals[worst])[0]
+    return replaced

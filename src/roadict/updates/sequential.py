@@ -1,4 +1,4 @@
-"""Sequential ℓ1 methods: every atom with its codes for all samples, by thresholded rank-one steps."""
+"""Sequential ℓ1 methods: each atom with its codes for all samples, by thresholded rank-one steps."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from roadict.kernels import kernel
 from roadict.updates.sparse import Array, residual
 
 ROUNDS = 2
-"""Times that an atom and its codes are fitted to each other before the next atom's turn."""
+"""Alternations of fitting an atom and its codes, per update."""
 
 
 @kernel
 def _shrunk(value, alpha, adaptive):
-    """Soft threshold alpha, or alpha²/|value|: large coefficients are then hardly shrunk."""
+    """Soft-threshold at alpha; ``adaptive``: by alpha²/|value|, which hardly shrinks large coefficients."""
     size = abs(value)
     if size <= alpha:
         return 0.0
@@ -19,10 +19,10 @@ def _shrunk(value, alpha, adaptive):
 
 
 @kernel
-def _recode(left, atom, values, alpha, adaptive):
-    """Fit the codes of one atom, and the residual with them, in place."""
-    for n in range(len(left)):
-        row = left[n]
+def _recode(residuals, atom, values, alpha, adaptive):
+    """Fit the codes of one atom, updating the residuals, in place."""
+    for n in range(len(residuals)):
+        row = residuals[n]
         inner = 0.0
         for m in range(len(row)):
             inner += row[m] * atom[m]
@@ -35,34 +35,34 @@ def _recode(left, atom, values, alpha, adaptive):
 
 
 @kernel
-def _redirect(left, atom, values):
-    """Fit one atom to its codes, and the residual with it, in place."""
+def _redirect(residuals, atom, values):
+    """Fit one atom to its codes, updating the residuals, in place."""
     used = np.flatnonzero(values)
     image = np.zeros(len(atom))
     for i in range(len(used)):
-        value, row = values[used[i]], left[used[i]]
+        value, row = values[used[i]], residuals[used[i]]
         for m in range(len(atom)):
             image[m] += value * (row[m] + value * atom[m])
     length = np.sqrt(np.sum(image * image))
     if length > 0:
         image /= length
         for i in range(len(used)):
-            value, row = values[used[i]], left[used[i]]
+            value, row = values[used[i]], residuals[used[i]]
             for m in range(len(atom)):
                 row[m] += value * (atom[m] - image[m])
         atom[:] = image
 
 
 @kernel
-def _sweep(left, dictionary, codes, alpha, adaptive):
-    """Update all atoms in place; ``left`` is the residual, and the codes have one row per atom."""
+def _sweep(residuals, dictionary, codes, alpha, adaptive):
+    """Update all atoms, codes (one row per atom) and residuals in place."""
     for k in range(len(dictionary)):
         for _ in range(ROUNDS):
-            _redirect(left, dictionary[k], codes[k])
-            _recode(left, dictionary[k], codes[k], alpha, adaptive)
+            _redirect(residuals, dictionary[k], codes[k])
+            _recode(residuals, dictionary[k], codes[k], alpha, adaptive)
 
 
-def _updated(data: Array, dictionary: Array, codes: Array, alpha: float, adaptive: bool) -> tuple[Array, Array]:
+def _update(data: Array, dictionary: Array, codes: Array, alpha: float, adaptive: bool) -> tuple[Array, Array]:
     atoms, samples = dictionary.astype(np.float64), data.astype(np.float64, copy=False)
     start = codes.astype(np.float64, copy=False)
     values = np.array(start.T, order="C")  # a copy: the sweep writes to it
@@ -99,14 +99,14 @@ def sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) ->
     array([[2.],
            [0.]])
     """
-    return _updated(data, dictionary, codes, alpha, False)
+    return _update(data, dictionary, codes, alpha, False)
 
 
 def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) -> tuple[Array, Array]:
     """Update atoms and codes with an adaptive penalty (Seghouane and Iqbal 2018).
 
-    As ``sequential``, with a weight alpha²/|z| on |code| where z is the code that least squares would give: what is
-    large is hardly shrunk, and nothing below alpha survives. These steps lower
+    As ``sequential``, with a weight alpha²/|z| on |code|, where z is the least-squares code: large codes are hardly
+    shrunk, and codes below alpha become zero. These steps lower
     ``½‖data - codes @ dictionary‖_F² + Σ p(codes)`` with the concave penalty p of ``adaptive_penalty``.
 
     Parameters
@@ -130,20 +130,20 @@ def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha
     array([[3.75],
            [0.  ]])
     """
-    return _updated(data, dictionary, codes, alpha, True)
+    return _update(data, dictionary, codes, alpha, True)
 
 
 def absolute_penalty(codes: Array, alpha: float) -> float:
-    """Alpha times Σ|codes|, what ``sequential`` and the Lasso add to half the squared error."""
+    """Alpha times Σ|codes|, the penalty of ``sequential`` and the Lasso."""
     return alpha * float(np.abs(codes).sum())
 
 
 def adaptive_penalty(codes: Array, alpha: float) -> float:
-    """Σ p(codes), what ``consistent_sequential`` adds to half the squared error.
+    """Σ p(codes), the penalty of ``consistent_sequential``.
 
     The threshold z → z - alpha²/z is the proximal operator of p with p'(x) = (√(x² + 4 alpha²) - x)/2 for x > 0,
-    that is p(x) = (x √(x² + 4 alpha²) - x²)/4 + alpha² asinh(x / 2 alpha): alpha|x| for small codes, growing only
-    as a logarithm for large ones.
+    that is p(x) = (x √(x² + 4 alpha²) - x²)/4 + alpha² asinh(x / 2 alpha): alpha|x| for small codes, logarithmic
+    growth for large ones.
     """
     if alpha == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""SimCO: all atoms and all codes at once, by gradient steps of the atoms on their spheres."""
+"""SimCO: all atoms and codes jointly, by gradient steps of the atoms on their spheres."""
 
 import numpy as np
 
@@ -6,37 +6,37 @@ from roadict.updates.sparse import Array, energies, products, refit, residual
 
 STEPS = 5
 """Gradient steps per update."""
-LONGEST = 20
-"""Halvings, or doublings, of a step in the line search."""
+MAX_SEARCH_STEPS = 20
+"""Maximum number of halvings or doublings of the step in the line search."""
 
 
 def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -> tuple[Array, Array]:
     """Update by simultaneous codeword optimisation (Dai, Xu and Wang 2012).
 
     Lowers ``f(dictionary) = min ‖data - codes @ dictionary‖_F² + ridge ‖codes‖_F²``, the minimum over codes on the
-    given support, by gradient steps along the great circles of the unit atoms; the line search starts at the step
-    that would be best for fixed codes. ridge = 0 is primitive SimCO, ridge > 0 the regularised one, whose
-    objective has no singular points where atoms of one sample become dependent.
+    given support, by gradient steps along the great circles of the unit atoms; the line search starts at the optimal
+    step for fixed codes. ridge = 0 is primitive SimCO; ridge > 0 is regularised SimCO, whose objective is not singular
+    where atoms of a sample become dependent.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
-        Only their support matters.
+        Only their support is used.
     ridge : float
 
     Returns
     -------
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
-        Those that minimise the objective on the support.
+        Minimisers of the objective on the support.
     """
     samples = data.astype(np.float64, copy=False)
     atoms: Array = dictionary.astype(np.float64, copy=False)
-    value, values, left = _evaluate(samples, atoms, codes.astype(np.float64, copy=False), ridge)
+    value, values, residuals = _evaluate(samples, atoms, codes.astype(np.float64, copy=False), ridge)
     for _ in range(STEPS):
-        gram, downhill = products(values, left)
+        gram, downhill = products(values, residuals)
         downhill -= np.sum(downhill * atoms, axis=1, keepdims=True) * atoms
         curvature = float(np.sum((gram @ downhill) * downhill))
         if not curvature > 0:
@@ -45,22 +45,22 @@ def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -
         found = _line_search(samples, atoms, values, ridge, downhill, step, value)
         if found is None:
             break
-        value, atoms, values, left = found
+        value, atoms, values, residuals = found
     return atoms, values
 
 
 def _evaluate(data: Array, dictionary: Array, codes: Array, ridge: float) -> tuple[float, Array, Array]:
-    """f, the codes that attain it, and their residual."""
+    """Return f, its minimising codes, and their residuals."""
     fitted = refit(data, dictionary, codes, ridge)
-    left = residual(data, dictionary, fitted)
-    return float(energies(left).sum() + ridge * np.sum(fitted**2)), fitted, left
+    residuals = residual(data, dictionary, fitted)
+    return float(energies(residuals).sum() + ridge * np.sum(fitted**2)), fitted, residuals
 
 
-def _moved(dictionary: Array, direction: Array, step: float) -> Array:
-    """Atoms after a step along their great circles."""
+def _geodesic_step(dictionary: Array, direction: Array, step: float) -> Array:
+    """Move the atoms along their great circles."""
     speeds = np.linalg.norm(direction, axis=1, keepdims=True)
-    ways = np.divide(direction, speeds, out=np.zeros_like(direction), where=speeds > 0)
-    moved = np.cos(step * speeds) * dictionary + np.sin(step * speeds) * ways
+    unit_directions = np.divide(direction, speeds, out=np.zeros_like(direction), where=speeds > 0)
+    moved = np.cos(step * speeds) * dictionary + np.sin(step * speeds) * unit_directions
     unit: Array = moved / np.linalg.norm(moved, axis=1, keepdims=True)
     return unit
 
@@ -68,18 +68,18 @@ def _moved(dictionary: Array, direction: Array, step: float) -> Array:
 def _line_search(
     data: Array, dictionary: Array, codes: Array, ridge: float, direction: Array, step: float, value: float
 ) -> tuple[float, Array, Array, Array] | None:
-    """Double the step while that lowers f further, or halve it until f is lowered at all; None: it never is."""
+    """Double the step while that lowers f, or halve it until f is lowered; None: it never is."""
 
-    def tried(length: float) -> tuple[float, Array, Array, Array]:
-        atoms = _moved(dictionary, direction, length)
-        reached, values, left = _evaluate(data, atoms, codes, ridge)
-        return reached, atoms, values, left
+    def evaluate_at(length: float) -> tuple[float, Array, Array, Array]:
+        atoms = _geodesic_step(dictionary, direction, length)
+        reached, values, residuals = _evaluate(data, atoms, codes, ridge)
+        return reached, atoms, values, residuals
 
-    best = tried(step)
+    best = evaluate_at(step)
     lowered = best[0] < value
-    for _ in range(LONGEST):
+    for _ in range(MAX_SEARCH_STEPS):
         step = 2 * step if lowered else step / 2
-        other = tried(step)
+        other = evaluate_at(step)
         if lowered and not other[0] < best[0]:
             return best
         best = other

@@ -1,4 +1,4 @@
-"""What the updates share: codes as lists of their nonzeros, residuals, and refits on a fixed support."""
+"""Operations on sparse codes, shared by the updates: structure, residuals, products, refits on a fixed support."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,8 @@ Indices = NDArray[np.int64]
 
 
 @kernel
-def lists(codes):
-    """The nonzeros of every row: row i has columns[starts[i]:starts[i + 1]]."""
+def csr_structure(codes):
+    """Return the CSR structure: row i has its nonzeros in columns[starts[i]:starts[i + 1]]."""
     n_rows, n_columns = codes.shape
     starts = np.zeros(n_rows + 1, np.int64)
     for i in range(n_rows):
@@ -20,40 +20,40 @@ def lists(codes):
             count += codes[i, j] != 0
         starts[i + 1] = starts[i] + count
     columns = np.empty(starts[-1], np.int64)
-    place = 0
+    position = 0
     for i in range(n_rows):
         for j in range(n_columns):
             if codes[i, j] != 0:
-                columns[place] = j
-                place += 1
+                columns[position] = j
+                position += 1
     return starts, columns
 
 
 @kernel
-def counts(codes):
-    """Number of samples that use each atom."""
-    use = np.zeros(codes.shape[1], np.int64)
+def atom_usage(codes):
+    """Return the number of samples that use each atom."""
+    usage = np.zeros(codes.shape[1], np.int64)
     for n in range(len(codes)):
         for k in range(codes.shape[1]):
-            use[k] += codes[n, k] != 0
-    return use
+            usage[k] += codes[n, k] != 0
+    return usage
 
 
 @kernel
-def by_atom(codes):
-    """The samples of every atom: atom k serves samples[starts[k]:starts[k + 1]], in their order."""
+def csc_structure(codes):
+    """Return the CSC structure: atom k is used by samples[starts[k]:starts[k + 1]], in increasing order."""
     n_samples, n_components = codes.shape
-    row_starts, atoms = lists(codes)
+    row_starts, atoms = csr_structure(codes)
     starts = np.zeros(n_components + 1, np.int64)
-    for place in range(len(atoms)):
-        starts[atoms[place] + 1] += 1
+    for position in range(len(atoms)):
+        starts[atoms[position] + 1] += 1
     for k in range(n_components):
         starts[k + 1] += starts[k]
     following = starts.copy()
     samples = np.empty(len(atoms), np.int64)
     for n in range(n_samples):
-        for place in range(row_starts[n], row_starts[n + 1]):
-            k = atoms[place]
+        for position in range(row_starts[n], row_starts[n + 1]):
+            k = atoms[position]
             samples[following[k]] = n
             following[k] += 1
     return starts, samples
@@ -61,18 +61,18 @@ def by_atom(codes):
 
 @kernel
 def residual(data, dictionary, codes):
-    """Data minus codes @ dictionary, by the nonzeros of the codes."""
-    left = data.copy()
+    """Compute data - codes @ dictionary from the nonzeros of the codes."""
+    difference = data.copy()
     n_samples, n_components = codes.shape
     for n in range(n_samples):
-        row = left[n]
+        row = difference[n]
         for k in range(n_components):
             value = codes[n, k]
             if value != 0:
                 atom = dictionary[k]
                 for m in range(len(row)):
                     row[m] -= value * atom[m]
-    return left
+    return difference
 
 
 @kernel
@@ -89,8 +89,8 @@ def energies(rows):
 
 
 @kernel
-def change(before, after):
-    """Compute ‖after - before‖_F / ‖after‖_F, 0 where nothing is left."""
+def relative_change(before, after):
+    """Compute ‖after - before‖_F / ‖after‖_F, 0 if after is zero."""
     difference, size = 0.0, 0.0
     for n in range(len(after)):
         old, new = before[n], after[n]
@@ -102,11 +102,11 @@ def change(before, after):
 
 @kernel
 def products(codes, data):
-    """Compute ``codes.T @ codes`` and ``codes.T @ data``, by the nonzeros of the codes."""
+    """Compute ``codes.T @ codes`` and ``codes.T @ data`` from the nonzeros of the codes."""
     n_samples, n_components = codes.shape
     gram = np.zeros((n_components, n_components))
     cross = np.zeros((n_components, data.shape[1]))
-    starts, atoms = lists(codes)
+    starts, atoms = csr_structure(codes)
     for n in range(n_samples):
         sample = data[n]
         for i in range(starts[n], starts[n + 1]):
@@ -124,11 +124,11 @@ def products(codes, data):
 def refit(data, dictionary, codes, ridge):
     """Minimise ``‖data - codes @ dictionary‖² + ridge ‖codes‖²`` over the codes on their support.
 
-    Nearly dependent atoms that add nothing get zero codes, and so may leave the support.
+    Nearly dependent, redundant atoms get zero codes, and so may leave the support.
     """
     n_samples, n_components = codes.shape
     gram = dictionary @ dictionary.T
-    starts, atoms = lists(codes)
+    starts, atoms = csr_structure(codes)
     fitted = np.zeros((n_samples, n_components))
     for n in range(n_samples):
         size = starts[n + 1] - starts[n]

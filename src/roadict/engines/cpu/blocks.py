@@ -1,4 +1,4 @@
-"""The steps of the sparse and the rank-one blocks on CPUs, by the names that formulations give them."""
+"""The steps of the sparse and the rank-one blocks on CPUs, by name."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
 
-SMALLEST_TASK = 30_000
-"""Gram entries whose eigenvectors are worth waking a thread."""
+MIN_TASK = 30_000
+"""Minimum number of Gram entries per task of a thread."""
 STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
-"""Length of the last power step, by size of a number."""
+"""Length of the last power step, by itemsize."""
 
 
 class NearestRankOne:
@@ -24,13 +24,13 @@ class NearestRankOne:
     Parameters
     ----------
     atoms : array of shape (n_bundles, n_features, width)
-        The engine's; ``update`` changes it.
+        The engine's, which ``update`` overwrites.
     n_atoms, n_chunks : int
 
     Attributes
     ----------
     n_numbers : int
-        What ranks exchange: the lower halves of the Gram matrices.
+        Size of what ranks exchange: the lower triangles of the Gram matrices.
     """
 
     def __init__(self, atoms: Array, n_atoms: int, n_chunks: int) -> None:
@@ -39,18 +39,18 @@ class NearestRankOne:
         self._grams = np.zeros((n_chunks, n_bundles, size, size, width), atoms.dtype)
         self.n_numbers = n_bundles * size * (size + 1) // 2 * width
         self._atoms, self._n_atoms = atoms, n_atoms
-        n_groups = max(1, min(n_bundles, n_bundles * size * size * width // SMALLEST_TASK))
+        n_groups = max(1, min(n_bundles, n_bundles * size * size * width // MIN_TASK))
         self._groups = np.array_split(np.arange(n_bundles), n_groups)
 
-    def room(self, chunk: int) -> tuple[Array, Array]:
-        """What a pass fills: B̂ of a block of samples, and the chunk's Gram matrices, from zero."""
+    def buffers(self, chunk: int) -> tuple[Array, Array]:
+        """Zeroed outputs of a pass: B̂ of a block of samples, and the Gram matrices of the chunk."""
         grams = self._grams[chunk]
         grams[:] = 0
         n_bundles, size, _, width = grams.shape
         return np.zeros((n_bundles, passes.BLOCK, size, width), grams.dtype), grams
 
     def sum_chunks(self, workers: Workers, total: Array) -> None:
-        """Sum over the chunks into the ``n_numbers`` of ``total``."""
+        """Sum over the chunks into ``total``, of size ``n_numbers``."""
         halves = self._by_bundle(total)
         self._each(workers, lambda bundle: passes.sum_grams(self._grams, bundle, halves[bundle]))
 
@@ -63,7 +63,7 @@ class NearestRankOne:
         width = self._atoms.shape[-1]
         total = np.empty(self._grams.shape[2:], np.float64)
         passes.unpack_gram(halves, total)
-        total[:, :, min(width, self._n_atoms - bundle * width) :] = 0  # padding: its D is zero, but F was added to it
+        total[:, :, min(width, self._n_atoms - bundle * width) :] = 0  # padding: D is zero there, but F was added
         atoms = self._atoms[bundle].astype(np.float64)
         lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
         self._atoms[bundle] = atoms
@@ -80,7 +80,7 @@ class NearestRankOne:
 
 
 class Passes(NamedTuple):
-    """Passes over a chunk, into which a sparse step is compiled."""
+    """Passes over a chunk, with a sparse step compiled in."""
 
     exact: Callable[..., None]
     inexact: Callable[..., None]

@@ -1,8 +1,8 @@
 """The fast engine: one pass over the samples per iteration, compiled by Numba.
 
-It computes what ``reference.ReferenceEngine`` computes, from two state arrays of n_samples × n_features ×
-n_components numbers (three for the inexact form) instead of the literal seven. The layout and the passes are in
-``passes``, the rank-one step is in ``blocks``.
+It computes the iteration of ``reference.ReferenceEngine`` from two state arrays of n_samples × n_features ×
+n_components numbers (three for the inexact form) instead of seven. ``passes`` has the layout and the passes,
+``blocks`` the rank-one step.
 """
 
 import itertools
@@ -31,9 +31,9 @@ MAX_CHUNKS = 16
 
 
 def chunk_bounds(n_samples: int, n_features: int) -> list[tuple[int, int]]:
-    """Split the samples into chunks, as many whatever the number of threads, so that sums repeat exactly.
+    """Split the samples into chunks that do not depend on the number of threads, so that sums are reproducible.
 
-    Each chunk has Gram matrices of its own; a chunk of 4 n_features samples makes them worth their while.
+    Each chunk has its own Gram matrices, which pay off from 4 n_features samples on.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class FusedEngine:
         self._chunks = chunk_bounds(n_samples, n_features)
         self._rank_one = rank_one(self._atoms, self.n_atoms, len(self._chunks))
         self._sums = np.zeros((len(self._chunks), N_SUMS))
-        # What the next rank-one step needs of all chunks and ranks, and the sums: one array, one exchange.
+        # Inputs of the next rank-one step and the sums, over all chunks and ranks: one array for one exchange.
         self._totals = np.zeros(self._rank_one.n_numbers + N_SUMS)
         self._started = False
 
@@ -111,7 +111,7 @@ class FusedEngine:
     def step(self, following: float | None = None) -> Measures:
         """Carry out one iteration: the atoms of the rank-one blocks, then a pass over the samples.
 
-        ``following`` is the next iteration's ρ, if it differs; the pass leaves the multipliers scaled for it.
+        ``following`` is the next iteration's ρ, if it differs; the pass rescales the multipliers for it.
         """
         factor = 1.0 if following is None else self.rhos[0] / following
         if self._started:
@@ -126,7 +126,7 @@ class FusedEngine:
         return measures
 
     def _change_rho(self, rho: float) -> None:
-        """Rescale what the pass has not: W = Y + tH stays, and Λ3 = (1 - t)H is divided like every multiplier."""
+        """Rescale what the pass has not: W = Y + tH is unchanged, Λ3 = (1 - t)H is rescaled like every multiplier."""
         factor, share = self.rhos[0] / rho, self._misfit_share()
         stretch = self._misfit.dtype.type(share + factor * (1 - share))
         if self.problem.observed is None:
@@ -141,7 +141,7 @@ class FusedEngine:
         return self.problem.formulation.misfit_share(self._misfit_norm, self.rhos[2])
 
     def _summed(self) -> Array:
-        """Sum what the rank-one step needs and the norms over chunks, then over ranks; returns the norms."""
+        """Sum the inputs of the rank-one step and the norms over chunks, then over ranks; returns the norms."""
         self._rank_one.sum_chunks(self._workers, self._totals[:-N_SUMS])
         self._totals[-N_SUMS:] = self._sums.sum(axis=0)
         self._totals = self._comm.sum(self._totals)
@@ -153,14 +153,14 @@ class FusedEngine:
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
             self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms,
-            *self._rank_one.room(chunk), self._sums[chunk],
+            *self._rank_one.buffers(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
         self._passes.inexact(
             self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
-            self._thresholds, self._coefficients, *self._rank_one.room(chunk), self._sums[chunk],
+            self._thresholds, self._coefficients, *self._rank_one.buffers(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _measure(self, share: float, sums: Array) -> Measures:
@@ -168,8 +168,8 @@ class FusedEngine:
         return measures_of(
             sums,
             self.problem.formulation,
-            share=share,
-            kept=self._misfit_share(),
+            share_before=share,
+            share_after=self._misfit_share(),
             norm_before=before,
             data_norm=self._data_norm,
         )
@@ -184,7 +184,7 @@ class FusedEngine:
         return self._codes[:, : self.n_atoms].copy()
 
     def state(self) -> RunState:
-        """Views of the arrays that an iteration reads; what the next rank-one step needs is summed already."""
+        """Return views of the arrays that an iteration reads, including the sums for the next rank-one step."""
         local = {"state": self._state, "misfit": self._misfit, "codes": self._codes}
         if self.problem.formulation.exact_consensus:
             local |= {"level": self._level, "shift": self._shift, "mean": self._mean}
@@ -192,7 +192,7 @@ class FusedEngine:
         return RunState(local, {"atoms": self._atoms, "totals": self._totals, "numbers": numbers})
 
     def restore(self, state: RunState, start: int = 0) -> None:
-        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        """Copy the arrays of ``state``, whose samples begin at ``start``."""
         for name, array in self.state().local.items():
             array[start : start + len(state.local[name])] = state.local[name]
         self._atoms[:], self._totals = state.shared["atoms"], state.shared["totals"].copy()
@@ -201,5 +201,5 @@ class FusedEngine:
         self._thresholds[: self.n_atoms] = 1 / first
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._workers.close()

@@ -2,11 +2,11 @@
 
 Atoms are SIMD lanes: per-atom arrays have shape (..., bundles, features, width), where a *bundle* is one vector of
 atoms. Norms, rank-one coefficients and Gram matrices of many atoms then need no horizontal sums. The last bundle is
-padded with zero atoms and infinite thresholds and stays zero. A sample's panel is read and written once; the Gram
+padded with zero atoms and infinite thresholds, and stays zero. A sample's panel is read and written once; the Gram
 matrices of the next rank-one step are summed from it while it is in cache.
 
-A loop that the compiler vectorises either writes to arrays or sums numbers, never both: where it writes, it may run
-scalar or vectorised by where the arrays happen to lie, and a sum would then not repeat to the last bit.
+A loop that the compiler vectorises either writes to arrays or sums numbers, never both: a loop that writes may run
+scalar or vectorised depending on the alignment of the arrays, so that a sum would not be reproducible to the bit.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles
 from roadict.engines.cpu.vectors import load, splat, store, total, vector_kernel
 
 BLOCK = 16
-"""Samples whose panels are gathered before their products are added to the Gram matrices."""
+"""Samples whose panels are collected before their products are added to the Gram matrices."""
 
 
 @vector_kernel
@@ -36,7 +36,7 @@ def _shrinkage(norms, thresholds, codes, scale):
 
 @vector_kernel
 def _sum_lanes(lanes, sums):
-    """Sum each row of lanes, and leave zeros for the next sample."""
+    """Sum each row of lanes, and reset it to zero for the next sample."""
     n_rows, width = lanes.shape
     for m in range(n_rows):
         sums[m] = total(load(lanes, m * width))
@@ -45,7 +45,7 @@ def _sum_lanes(lanes, sums):
 
 @vector_kernel
 def _add_grams(panel, gram, count, state, following):
-    """Add a block's Gram matrices while the panels of the next block, from sample ``following`` on, come into cache."""
+    """Add a block's Gram matrices while prefetching the panels of the next block, from sample ``following`` on."""
     size = gram.shape[1]
     lines = BLOCK * state[0].nbytes // LINE_BYTES // (len(panel) * n_tiles(size)) + 1
     step = lines * n_tiles(size) * LINE_BYTES // state.itemsize
@@ -55,10 +55,10 @@ def _add_grams(panel, gram, count, state, following):
 
 @vector_kernel
 def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, means, rebuilt):
-    """A, B and Q of one sample: from D = (A + B - Q)/2 and Q to their successors, in place.
+    """Update D = (A + B - Q)/2 and Q of one sample in place.
 
-    Q, a scaled multiplier, is left multiplied by ``factor``: the ρ of this iteration over that of the next.
-    ``means`` and ``rebuilt`` (n_features, width) gain Σ_k (A+B)/2 and Σ_k u_k (u_k·A_k), by lane.
+    Q, a scaled multiplier, is multiplied by ``factor``: the ρ of this iteration over that of the next. Adds
+    Σ_k (A+B)/2 and Σ_k u_k (u_k·A_k) to ``means`` and ``rebuilt`` (n_features, width), by lane.
     Returns Σ‖A‖, Σ‖A-B‖²/2, Σ‖change of (A+B)/2‖² and Σ‖(A+B)/2‖².
     """
     n_bundles, n_features, width = mixed.shape
@@ -104,7 +104,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, mea
 
 @vector_kernel
 def _update_level(level, shift, mean, means, misfit, data, shares, n_atoms, factor, rises, turns, sums):
-    """E, F and H of one sample to their successors, and what they add to the sums."""
+    """Update E, F and H of one sample in place, and add their contributions to the sums."""
     number = data.dtype.type
     inverse, many = number(1 / (n_atoms + 2)), number(n_atoms)
     for m in range(len(data)):
@@ -163,8 +163,8 @@ def exact_chunk(
     """One iteration of every form with S1 = S2 = 0, for the samples of a chunk.
 
     ``state`` holds D and Q, ``level`` and ``shift`` are E and F, ``mean`` is Σ_k (A+B)/2, ``misfit`` is
-    H = ΣC + Λ3 - Y, ``share`` the share t of it that S3 keeps (1 where ``observed``, which may be empty, is false).
-    ``gram`` and ``sums`` receive the chunk's contributions.
+    H = ΣC + Λ3 - Y, ``share`` the share t of it that S3 absorbs (1 where ``observed``, which may be empty, is false).
+    ``gram`` and ``sums`` are the chunk's contributions.
     """
     n_samples, n_features = data.shape
     n_bundles, _, _, width = panel.shape
@@ -207,7 +207,7 @@ def _inexact_sample(
     consensus, first, second, data, misfit, atoms, thresholds, codes, coefficients, work, lanes, common, rebuilt,
     sums,
 ):  # fmt: skip
-    """C, W1, W2 (bundles, n_features, width) and H (n_features,) of one sample to their successors, in place."""
+    """Update C, W1, W2 (bundles, n_features, width) and H (n_features,) of one sample in place."""
     n_bundles, n_features, width = consensus.shape
     norms, rank_one, scale, alive = work[0], work[1], work[2], work[3]
     c1, c2, w1, w2, c3, keep1, keep2, keep3, weight, n_atoms = coefficients
@@ -300,7 +300,7 @@ def inexact_chunk(state, misfit, data, codes, atoms, thresholds, coefficients, p
 
 @vector_kernel
 def sum_grams(grams, bundle, packed):
-    """Sum the chunks' Gram matrices of one bundle, in the order of the chunks: the lower halves, row after row."""
+    """Sum one bundle's Gram matrices over the chunks, in order: the lower triangles, row by row."""
     n_chunks, size, width = grams.shape[0], grams.shape[2], grams.shape[4]
     packed[:] = 0
     for c in range(n_chunks):
@@ -314,7 +314,7 @@ def sum_grams(grams, bundle, packed):
 
 @vector_kernel
 def unpack_gram(packed, gram):
-    """Spread the lower halves of one bundle's Gram matrices over whole matrices."""
+    """Unpack the lower triangles of one bundle's Gram matrices to full matrices."""
     size, _, width = gram.shape
     at = 0
     for i in range(size):

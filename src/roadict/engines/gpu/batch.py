@@ -1,4 +1,4 @@
-"""Runs of one shape that share a GPU: iterations that several have submitted are carried out at once."""
+"""Batches of runs of one shape on a GPU: the submitted iterations of all runs are carried out together."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.engines.gpu.cuda import BURST, make_batch, measured, memory_told
+from roadict.engines.gpu.cuda import BURST, make_batch, measures_from, reporting_memory
 from roadict.formulation import Problem, Triple
 from roadict.runs.measures import Measures
 from roadict.runs.state import RunState
@@ -16,7 +16,7 @@ Array = NDArray[np.floating]
 
 @dataclass
 class Request:
-    """Iterations that a run has submitted, and the reports of those carried out."""
+    """Iterations submitted by a run, and the reports of those carried out."""
 
     count: int
     reports: list[Array] = field(default_factory=list)
@@ -28,9 +28,9 @@ class Request:
 
 
 class Pool:
-    """A batch of problems with slots that runs join and leave.
+    """A batch whose slots are acquired and released by runs.
 
-    Nothing is carried out before a run collects what it has submitted; then all that others have submitted goes along.
+    Nothing is carried out until a run collects its reports; the iterations submitted by other runs are then included.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -40,12 +40,12 @@ class Pool:
         self._rhos = np.ones(capacity)
         self._requests: dict[int, Request] = {}
         self.batch: Any = None
-        """ExactBatch or InexactBatch, made for the first run that joins."""
+        """ExactBatch or InexactBatch, created by the first run that joins."""
 
-    def takes(self, problem: Problem, n_atoms: int) -> bool:
-        """Whether there is a slot for such a run: the first to join decides of which kind all are."""
-        alike = self._first is None or _kind(*self._first) == _kind(problem, n_atoms)
-        return alike and bool(self._free)
+    def accepts(self, problem: Problem, n_atoms: int) -> bool:
+        """Whether there is a free slot and the run is of the batch's kind, which the first run determines."""
+        same_kind = self._first is None or _kind(*self._first) == _kind(problem, n_atoms)
+        return same_kind and bool(self._free)
 
     def join(self, problem: Problem, dictionary: Array, codes: Array) -> "Slot":
         """Start a run in a free slot."""
@@ -53,26 +53,26 @@ class Pool:
             self.batch = make_batch(problem, len(dictionary), self._capacity)
             self._first = problem, len(dictionary)
         index = self._free[-1]
-        with memory_told(*self._first, self._capacity):
+        with reporting_memory(*self._first, self._capacity):
             self.batch.load(index, problem, dictionary, codes)
         self._free.pop()
         self._rhos[index] = problem.rhos[0]
         return Slot(self, index, problem)
 
-    def leave(self, index: int) -> None:
-        """Free a slot."""
+    def release(self, index: int) -> None:
+        """Release a slot."""
         self._requests.pop(index, None)
         if index not in self._free:
             self._free.append(index)
 
     def submit(self, index: int, count: int, following: float | None) -> None:
-        """Note iterations that a run wants."""
+        """Record the iterations that a run requests."""
         if following is not None:
             self._rhos[index] = following
         self._requests[index] = Request(count)
 
     def collect(self, index: int, count: int, following: float | None) -> list[Array]:
-        """Return the reports of what a run has submitted, carried out together with what the others have."""
+        """Carry out what all runs have submitted until this run's iterations are done, and return its reports."""
         if index not in self._requests:
             self.submit(index, count, following)
         while self._requests[index].remaining:
@@ -80,20 +80,20 @@ class Pool:
         return self._requests.pop(index).reports
 
     def _advance(self) -> None:
-        """Carry out as many iterations as all runs that want any have submitted."""
+        """Carry out the iterations that all pending runs have in common."""
         assert self._first is not None, "no run has joined"
         pending = {index: request for index, request in self._requests.items() if request.remaining}
         active = np.zeros(self._capacity, bool)
         active[list(pending)] = True
-        self.batch.direct(self._rhos, active)
-        with memory_told(*self._first, self._capacity):
+        self.batch.set_control(self._rhos, active)
+        with reporting_memory(*self._first, self._capacity):
             reports = self.batch.advance(min(request.remaining for request in pending.values()))
         for index, request in pending.items():
             request.reports.extend(reports[:, index])
 
 
 def _kind(problem: Problem, n_atoms: int) -> tuple[Any, ...]:
-    """What runs of one batch have in common."""
+    """What all runs of a batch must have in common."""
     data = problem.data
     return data.shape, data.dtype, n_atoms, problem.observed is None, problem.formulation.kind
 
@@ -110,20 +110,20 @@ class Slot:
         self._data_norm = float(np.linalg.norm(problem.data))
 
     def submit(self, count: int, following: float | None) -> None:
-        """Announce what the next call of ``step`` or ``steps`` will ask for."""
+        """Submit the iterations that the next call of ``step`` or ``steps`` will return."""
         self._pool.submit(self._index, count, following)
 
     def step(self, following: float | None = None) -> Measures:
-        """Return the measures of the iteration submitted; see ``Engine``."""
+        """Return the measures of the submitted iteration; see ``Engine``."""
         (report,) = self._pool.collect(self._index, 1, following)
         if following is not None:
             self.rhos = (following, following, following)
-        return measured(report, self.problem, self._data_norm)
+        return measures_from(report, self.problem, self._data_norm)
 
     def steps(self, count: int) -> list[Measures]:
-        """Return the measures of the ``count`` iterations submitted."""
+        """Return the measures of the ``count`` submitted iterations."""
         reports = self._pool.collect(self._index, count, None)
-        return [measured(report, self.problem, self._data_norm) for report in reports]
+        return [measures_from(report, self.problem, self._data_norm) for report in reports]
 
     def dictionary(self) -> Array:
         """Atoms of the rank-one blocks, shape (n_components, n_features)."""
@@ -136,17 +136,17 @@ class Slot:
         return codes
 
     def state(self) -> RunState:
-        """Copies of the arrays of the run."""
+        """Return copies of the arrays of the run."""
         state: RunState = self._pool.batch.state(self._index)
         state.shared["rhos"] = np.array(self.rhos)
         return state
 
     def restore(self, state: RunState, start: int = 0) -> None:
-        """Take the arrays of ``state``, those of samples from ``start`` on."""
+        """Copy the arrays of ``state``, whose samples begin at ``start``."""
         first, second, third = (float(rho) for rho in state.shared["rhos"])
         self.rhos = (first, second, third)
         self._pool.batch.restore(self._index, state, start)
 
     def close(self) -> None:
-        """Free the slot; call it when the results have been read."""
-        self._pool.leave(self._index)
+        """Release the slot; read the results before."""
+        self._pool.release(self._index)

@@ -1,6 +1,7 @@
-"""The steps of the sparse and the rank-one blocks on a GPU, by the names that formulations give them.
+"""The steps of the sparse and the rank-one blocks on a GPU, by name.
 
-Each has two faces: functions that the kernels of ``passes`` compile in, and PyTorch's operations for the inexact form.
+Each has two implementations: functions compiled into the kernels of ``passes``, and PyTorch operations for the inexact
+form.
 """
 
 from collections.abc import Callable
@@ -18,12 +19,12 @@ from roadict.engines.gpu.wide import wide_eigenvectors, wide_grams
 from roadict.formulation import RankOne, Sparse
 
 STEP_TOLERANCE = {4: 1e-8, 8: 1e-13}
-"""Length of the last power step, by size of a number."""
+"""Length of the last power step, by itemsize."""
 
 
 @triton.jit
 def _shrink_tile(square, threshold):  # type: ignore[no-untyped-def]
-    """Factors of Â's columns, given their squared norms; which are not zero, and Σ‖A‖'s terms."""
+    """Return the factors of Â's columns from their squared norms, which are not zero, and the terms of Σ‖A‖."""
     norm = tl.sqrt(square)
     lives = norm > threshold
     scale = tl.where(lives, (norm - threshold) / tl.where(lives, norm, 1.0), 0.0)
@@ -31,7 +32,7 @@ def _shrink_tile(square, threshold):  # type: ignore[no-untyped-def]
 
 
 def _shrink_blocks(a_hat: torch.Tensor, threshold: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Factors of Â's columns, and Σ‖A‖'s terms."""
+    """Return the factors of Â's columns, and the terms of Σ‖A‖."""
     norm = torch.linalg.vector_norm(a_hat, dim=-1, keepdim=True)
     lives = norm > threshold
     scale = torch.where(lives, (norm - threshold) / torch.where(lives, norm, 1), 0)
@@ -57,13 +58,13 @@ class NearestRankOne:
     ----------
     layout : Layout
     atoms, atoms_before : tensors of shape (problem, atom, feature)
-        The batch's; ``update`` changes both.
+        The batch's, which ``update`` overwrites.
     control : tensor of shape (problem, column)
 
     Attributes
     ----------
     shape : tuple of int
-        Of what is summed over the samples of an atom: its Gram matrix.
+        Of an atom's sums over samples: its Gram matrix.
     """
 
     of_tile = _any_sign

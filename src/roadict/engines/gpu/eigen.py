@@ -22,13 +22,13 @@ def top_eigenvectors(  # type: ignore[no-untyped-def]
     grams, atoms_before, atoms, control, n_atoms, n_parts, tolerance,
     STRIDE: tl.constexpr, PADDED: tl.constexpr,
 ):  # fmt: skip
-    """Keep an atom as ``atoms_before`` and replace it by the top eigenvector of the sum of its Gram matrices.
+    """Copy an atom to ``atoms_before`` and replace it by the top eigenvector of the sum of its Gram matrices.
 
-    Of the Gram matrices only what lies above the diagonal is read.
+    Only the upper triangles of the Gram matrices are read.
 
-    As on the CPU: power steps from the last atom, trusted where the Rayleigh quotient is above 3/4 of the trace, else
-    the matrix is squared; here also where a few steps have not settled. Where ten squarings do not separate the top two
-    eigenvalues the last step stands.
+    As on the CPU: power steps from the last atom, accepted if the Rayleigh quotient exceeds 3/4 of the trace; otherwise
+    the matrix is squared, here also if a few steps have not converged. If ten squarings do not separate the top two
+    eigenvalues, the last step is accepted.
     """
     k, problem = tl.program_id(0), tl.program_id(1)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
@@ -54,10 +54,10 @@ def top_eigenvectors(  # type: ignore[no-untyped-def]
         moved = tl.where(length > 0, image / tl.where(length > 0, length, 1.0), u)
         change = tl.sum((moved - u) * (moved - u))
         u = moved
-        settled = change <= tolerance * tolerance
+        converged = change <= tolerance * tolerance
         unsure = (share < DOMINANT) & (length > 0)
-        done = (settled & (unsure == 0)).to(tl.int32)
-        slow = (step >= PATIENCE) & (settled == 0)
+        done = (converged & (unsure == 0)).to(tl.int32)
+        slow = (step >= PATIENCE) & (converged == 0)
         if (unsure | slow) & (squarings < MAX_SQUARINGS):
             gram = tl.dot(gram, gram, input_precision="ieee", out_dtype=tl.float64)
             gram = _unit_trace(gram, diagonal)

@@ -19,12 +19,12 @@ Array = NDArray[np.floating]
 
 RANK_BLOCK = 256
 """Numbers per program of ``sum_for_ranks``."""
-N_SLOTS = 16
-"""Iterations whose reports fit on the device."""
+MAX_REPORTS = 16
+"""Maximum number of iterations per call: the reports that fit on the device."""
 
 
 class ExactBatch:
-    """State and iterations of ``n_problems`` problems like ``pattern``; ``load`` puts problems in their places."""
+    """State and iterations of ``n_problems`` problems like ``pattern``; ``load`` fills a slot."""
 
     def __init__(
         self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
@@ -55,54 +55,55 @@ class ExactBatch:
         self._block_sums = zeros(layout.n_groups * layout.n_tiles, *sums, dtype=torch.float64)
         self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
         self._control = zeros(columns.N_CONTROL, dtype=torch.float64)
-        self._directed = torch.tensor([columns.NEXT_RHO, columns.ACTIVE], device=device)
+        self._control_columns = torch.tensor([columns.NEXT_RHO, columns.ACTIVE], device=device)
         self._rank_one_step = rank_one_step(layout, self._atoms, self._atoms_before, self._control)
         self._products = zeros(layout.n_chunks, n_atoms, *self._rank_one_step.shape)
         shared = 0 if comm is SERIAL else self._products[0, 0].numel() + columns.SUMS_WIDTH
         self._totals = zeros(shared, dtype=torch.float64)
-        self._report = torch.zeros((N_SLOTS, n_problems, columns.N_REPORT), dtype=torch.float64, device=device)
+        self._report = torch.zeros((MAX_REPORTS, n_problems, columns.N_REPORT), dtype=torch.float64, device=device)
 
-    def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
-        """Start a run of a problem, in one place of the batch."""
+    def load(self, slot: int, problem: Problem, dictionary: Array, codes: Array) -> None:
+        """Start the run of a problem in a slot."""
         n_samples, n_features = self.n_samples, self.n_features
         for tensor in (self._level, self._shift, self._misfit):
-            tensor[place] = 0
-        self._data[place, :n_samples, :n_features] = self._sent(problem.data)
+            tensor[slot] = 0
+        self._data[slot, :n_samples, :n_features] = self._to_device(problem.data)
         for atoms in (self._atoms, self._atoms_before):
-            atoms[place, :, :n_features] = self._sent(dictionary)
-        self._rank_one[place, :, :n_samples] = self._sent(codes).T
-        self._codes[place] = self._rank_one[place]
-        self._scales[place] = (self._codes[place] != 0).to(self.dtype)
-        torch.mul(self._codes[place, :, :, None], self._atoms[place, :, None, :], out=self._sparse[place])
-        self._mixed[place] = self._sparse[place]
-        self._mean[place] = self._codes[place].T @ self._atoms[place]
+            atoms[slot, :, :n_features] = self._to_device(dictionary)
+        self._rank_one[slot, :, :n_samples] = self._to_device(codes).T
+        self._codes[slot] = self._rank_one[slot]
+        self._scales[slot] = (self._codes[slot] != 0).to(self.dtype)
+        torch.mul(self._codes[slot, :, :, None], self._atoms[slot, :, None, :], out=self._sparse[slot])
+        self._mixed[slot] = self._sparse[slot]
+        self._mean[slot] = self._codes[slot].T @ self._atoms[slot]
         if problem.observed is not None:
-            self._observed[place] = 1  # of the padding too
-            self._observed[place, :n_samples, :n_features] = self._sent(problem.observed.astype(np.int8))
-            self._misfit[place] = torch.where(self._observed[place] != 0, 0, self._mean[place] - self._data[place])
-        self._control[place] = self._sent(_control(problem))
+            self._observed[slot] = 1  # including the padding
+            self._observed[slot, :n_samples, :n_features] = self._to_device(problem.observed.astype(np.int8))
+            self._misfit[slot] = torch.where(self._observed[slot] != 0, 0, self._mean[slot] - self._data[slot])
+        self._control[slot] = self._to_device(_control(problem))
         self._prepare()
 
-    def _sent(self, array: NDArray[Any]) -> torch.Tensor:
+    def _to_device(self, array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _prepare(self) -> None:
-        """Sum what the rank-one step needs of the state as it is; once per rank, whatever the parts it came in."""
+        """Sum the inputs of the rank-one step; once per rank, however many parts were restored."""
         self._rank_one_step.sum_tiles(self._mixed, self._shift, self._products)
         self._exchange()
         self._stale = False
 
-    def set_rho(self, place: int, rho: float) -> None:
-        """Set a problem's ρ for the iterations after the next one."""
-        self._control[place, columns.NEXT_RHO] = rho
+    def set_rho(self, slot: int, rho: float) -> None:
+        """Set the ρ of a slot for the iterations after the next one."""
+        self._control[slot, columns.NEXT_RHO] = rho
 
-    def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
-        """Set every problem's ρ for the iterations after the next one, and whether it takes part."""
-        # Both columns by one copy to the device: a batch of small runs waits for every one.
-        self._control.index_copy_(1, self._directed, self._sent(np.stack([rhos, active.astype(np.float64)], axis=1)))
+    def set_control(self, rhos: Array, active: NDArray[np.bool_]) -> None:
+        """Set the ρ of every slot for the iterations after the next one, and whether it is active."""
+        # One copy to the device for both columns: a batch of small runs waits for each copy.
+        values = self._to_device(np.stack([rhos, active.astype(np.float64)], axis=1))
+        self._control.index_copy_(1, self._control_columns, values)
 
     def advance(self, count: int) -> Array:
-        """Carry out ``count`` ≤ N_SLOTS iterations; returns their reports, shape (count, problem, column)."""
+        """Carry out ``count`` ≤ MAX_REPORTS iterations; returns their reports, shape (count, problem, column)."""
         if self._stale:
             self._prepare()
         self._control[:, columns.COUNT] = 0
@@ -116,14 +117,14 @@ class ExactBatch:
         return reports
 
     def _capture(self) -> None:
-        """Record an iteration as a graph, once its kernels are compiled; nothing is carried out."""
+        """Record an iteration as a CUDA graph once its kernels are compiled; nothing is carried out."""
         if self.device.type == "cuda" and self._comm is SERIAL:
             self._graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graph):
                 self._launch()
 
     def _launch(self) -> None:
-        """One iteration."""
+        """Launch one iteration."""
         layout, n_atoms, n_problems = self.layout, self.n_atoms, self.n_problems
         self._rank_one_step.update(self._products if self._comm is SERIAL else self._rank_products)
         passes.update_blocks[(layout.n_tiles, layout.n_groups, n_problems)](
@@ -140,15 +141,15 @@ class ExactBatch:
         )  # fmt: skip
         self._rank_one_step.sum_tiles(self._mixed, self._shift, self._products)
         self._exchange()
-        alone = self._comm is SERIAL
-        block_sums, n_sample_sums = (self._block_sums, self._sample_sums.shape[1]) if alone else (self._rank_sums, 0)
+        serial = self._comm is SERIAL
+        block_sums, n_sample_sums = (self._block_sums, self._sample_sums.shape[1]) if serial else (self._rank_sums, 0)
         passes.close_iteration[(n_problems,)](
             block_sums, block_sums.shape[1], self._sample_sums, n_sample_sums, self._control, self._report,
             BALL=self._ball, BLOCK=1024, num_warps=8,
         )  # fmt: skip
 
     def _exchange(self) -> None:
-        """Sum what the rank-one step needs and the sums over the ranks, if there are any: one array, one exchange."""
+        """Sum the inputs of the rank-one step and the sums over the ranks: one array for one exchange."""
         if self._comm is SERIAL:
             return
         n_numbers = self._products[0, 0].numel()
@@ -160,41 +161,41 @@ class ExactBatch:
         self._rank_products = total[:, :n_numbers].view(self.n_problems, 1, *self._products.shape[2:])
         self._rank_sums = total[:, None, n_numbers:]
 
-    def dictionary(self, place: int) -> Array:
-        """Atoms of a problem, shape (atom, feature)."""
-        atoms: Array = self._atoms[place, :, : self.n_features].cpu().numpy()
+    def dictionary(self, slot: int) -> Array:
+        """Atoms of a slot, shape (atom, feature)."""
+        atoms: Array = self._atoms[slot, :, : self.n_features].cpu().numpy()
         return atoms
 
-    def codes(self, place: int) -> Array:
-        """Codes u_k·A_k of a problem, shape (sample, atom)."""
-        codes: Array = self._codes[place, :, : self.n_samples].T.contiguous().cpu().numpy()
+    def codes(self, slot: int) -> Array:
+        """Codes u_k·A_k of a slot, shape (sample, atom)."""
+        codes: Array = self._codes[slot, :, : self.n_samples].T.contiguous().cpu().numpy()
         return codes
 
-    def _local(self, place: int) -> dict[str, torch.Tensor]:
-        """What belongs to the samples of a problem, as views whose first axis is theirs."""
+    def _local(self, slot: int) -> dict[str, torch.Tensor]:
+        """Per-sample arrays of a slot, as views with the samples first."""
         blocks = {"sparse": self._sparse, "mixed": self._mixed}
         pairs = {"rank_one": self._rank_one, "scales": self._scales, "codes": self._codes}
         rows = {"level": self._level, "shift": self._shift, "mean": self._mean, "misfit": self._misfit}
-        views = {name: tensor[place].transpose(0, 1) for name, tensor in (blocks | pairs).items()}
-        views |= {name: tensor[place] for name, tensor in rows.items()}
+        views = {name: tensor[slot].transpose(0, 1) for name, tensor in (blocks | pairs).items()}
+        views |= {name: tensor[slot] for name, tensor in rows.items()}
         return {name: view[: self.n_samples] for name, view in views.items()}
 
-    def state(self, place: int) -> RunState:
-        """Copies of the arrays that an iteration reads; what the rank-one step needs follows from them."""
+    def state(self, slot: int) -> RunState:
+        """Return copies of the arrays that an iteration reads; the inputs of the rank-one step follow from them."""
         shared = {"atoms": self._atoms, "atoms_before": self._atoms_before, "control": self._control}
         return RunState(
-            {name: view.contiguous().cpu().numpy() for name, view in self._local(place).items()},
-            {name: tensor[place].cpu().numpy() for name, tensor in shared.items()},
+            {name: view.contiguous().cpu().numpy() for name, view in self._local(slot).items()},
+            {name: tensor[slot].cpu().numpy() for name, tensor in shared.items()},
         )
 
-    def restore(self, place: int, state: RunState, start: int) -> None:
-        """Take the arrays of ``state``, those of samples from ``start`` on."""
-        for name, view in self._local(place).items():
+    def restore(self, slot: int, state: RunState, start: int) -> None:
+        """Copy the arrays of ``state``, whose samples begin at ``start``."""
+        for name, view in self._local(slot).items():
             given = state.local[name]
-            view[start : start + len(given)] = self._sent(given)
-        self._atoms[place] = self._sent(state.shared["atoms"])
-        self._atoms_before[place] = self._sent(state.shared["atoms_before"])
-        self._control[place] = self._sent(state.shared["control"])
+            view[start : start + len(given)] = self._to_device(given)
+        self._atoms[slot] = self._to_device(state.shared["atoms"])
+        self._atoms_before[slot] = self._to_device(state.shared["atoms_before"])
+        self._control[slot] = self._to_device(state.shared["control"])
         self._stale = True
 
 

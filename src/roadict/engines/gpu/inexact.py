@@ -1,4 +1,4 @@
-"""A batch of problems of the inexact form on a GPU, in PyTorch's operations; see ``passes.inexact_chunk``."""
+"""A batch of problems of the inexact form on a GPU, in PyTorch operations; see ``cpu.passes.inexact_chunk``."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ LOCAL = ("consensus", "first", "second", "misfit", "codes")
 
 
 class InexactBatch:
-    """State and iterations of ``n_problems`` problems like ``pattern``, each with penalties of its own."""
+    """State and iterations of ``n_problems`` problems like ``pattern``, each with its own penalties."""
 
     def __init__(
         self, pattern: Problem, n_atoms: int, n_problems: int, device: torch.device, comm: Comm = SERIAL
@@ -32,7 +32,7 @@ class InexactBatch:
         self._stale = False
         self._constants = torch.zeros((7, n_problems, 1, 1, 1), dtype=self.dtype, device=device)
         blocks, samples = (n_problems, n_atoms, n_samples, n_features), (n_problems, n_samples, n_features)
-        # C, W1, W2 and H as the Numba engine has them
+        # C, W1, W2 and H, as in the Numba engine
         self._consensus, self._first, self._second, self._data, self._misfit = (
             torch.zeros(shape, dtype=self.dtype, device=device) for shape in (blocks,) * 3 + (samples,) * 2
         )
@@ -42,27 +42,27 @@ class InexactBatch:
         layout = Layout.of(n_samples, n_features, n_atoms, pattern.data.itemsize)
         self._rank_one_step = rank_one_step(layout, self._atoms, torch.zeros_like(self._atoms), self._active)
 
-    def load(self, place: int, problem: Problem, dictionary: Array, codes: Array) -> None:
-        """Start a run of a problem, in one place of the batch."""
+    def load(self, slot: int, problem: Problem, dictionary: Array, codes: Array) -> None:
+        """Start the run of a problem in a slot."""
         for tensor in (self._first, self._second, self._misfit):
-            tensor[place] = 0
-        self._data[place], self._atoms[place] = self._sent(problem.data), self._sent(dictionary)
-        self._codes[place] = self._sent(codes)
-        torch.mul(self._codes[place].T[:, :, None], self._atoms[place, :, None, :], out=self._consensus[place])
-        self._active[place, columns.ACTIVE] = 1.0
-        self._constants[:, place] = self._sent(_constants(problem, self.n_atoms)).view(-1, 1, 1, 1)
+            tensor[slot] = 0
+        self._data[slot], self._atoms[slot] = self._to_device(problem.data), self._to_device(dictionary)
+        self._codes[slot] = self._to_device(codes)
+        torch.mul(self._codes[slot].T[:, :, None], self._atoms[slot, :, None, :], out=self._consensus[slot])
+        self._active[slot, columns.ACTIVE] = 1.0
+        self._constants[:, slot] = self._to_device(_constants(problem, self.n_atoms)).view(-1, 1, 1, 1)
         self._sum_blocks()
 
-    def _sent(self, array: NDArray[Any]) -> torch.Tensor:
+    def _to_device(self, array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    def set_rho(self, place: int, rho: float) -> None:
-        """Refuse: Theorem 1 holds for constant penalties."""
-        raise NotImplementedError("the penalties of the inexact form do not change")
+    def set_rho(self, slot: int, rho: float) -> None:
+        """Not supported: Theorem 1 holds for constant penalties."""
+        raise NotImplementedError("the penalties of the inexact form are constant")
 
-    def direct(self, rhos: Array, active: NDArray[np.bool_]) -> None:
-        """Set which problems take part."""
-        self._active[:, columns.ACTIVE] = self._sent(active.astype(np.float64))
+    def set_control(self, rhos: Array, active: NDArray[np.bool_]) -> None:
+        """Set which slots are active."""
+        self._active[:, columns.ACTIVE] = self._to_device(active.astype(np.float64))
 
     def advance(self, count: int) -> Array:
         """Carry out ``count`` iterations; returns their reports, shape (count, problem, column)."""
@@ -72,11 +72,11 @@ class InexactBatch:
         return reports
 
     def _step(self) -> torch.Tensor:
-        """One iteration; returns its report."""
+        """Carry out one iteration; returns its report."""
         r1, r2, r3, w1, w2, common, threshold = self._constants.unbind()
         keep1, keep2 = (1 - r1).flatten(), (1 - r2).flatten()
         r3, common = r3[:, 0], common[:, 0]
-        taking_part = self._active[:, columns.ACTIVE] != 0
+        active = self._active[:, columns.ACTIVE] != 0
         self._rank_one_step.update(self._products)
         u = self._atoms[:, :, None, :]
         lag1, lag2 = (2 * r1 - 1) * self._first, (2 * r2 - 1) * self._second
@@ -104,13 +104,13 @@ class InexactBatch:
             columns.OLD_NORM: _squared(self._misfit),
         }
         for name, tensor in zip(LOCAL, (new, first, second, misfit, codes), strict=True):
-            self._take(name, tensor, taking_part)
+            self._store_active(name, tensor, active)
         self._sum_blocks()
         return self._report(sums, r3.flatten())
 
-    def _take(self, name: str, new: torch.Tensor, taking_part: torch.Tensor) -> None:
+    def _store_active(self, name: str, new: torch.Tensor, active: torch.Tensor) -> None:
         old = getattr(self, f"_{name}")
-        old.copy_(new if self.n_problems == 1 else torch.where(taking_part.view(-1, *[1] * (old.ndim - 1)), new, old))
+        old.copy_(new if self.n_problems == 1 else torch.where(active.view(-1, *[1] * (old.ndim - 1)), new, old))
 
     def _report(self, sums: dict[int, torch.Tensor], share: torch.Tensor) -> torch.Tensor:
         rows = torch.stack([sums[column] for column in (*columns.SUMS, columns.OLD_NORM)], dim=1)
@@ -126,35 +126,35 @@ class InexactBatch:
         self._products = self._comm.sum(self._rank_one_step.sum_blocks(b_hat))
         self._stale = False
 
-    def dictionary(self, place: int) -> Array:
-        """Atoms of a problem, shape (atom, feature)."""
-        atoms: Array = self._atoms[place].cpu().numpy()
+    def dictionary(self, slot: int) -> Array:
+        """Atoms of a slot, shape (atom, feature)."""
+        atoms: Array = self._atoms[slot].cpu().numpy()
         return atoms
 
-    def codes(self, place: int) -> Array:
-        """Codes u_k·A_k of a problem, shape (sample, atom)."""
-        codes: Array = self._codes[place].cpu().numpy()
+    def codes(self, slot: int) -> Array:
+        """Codes u_k·A_k of a slot, shape (sample, atom)."""
+        codes: Array = self._codes[slot].cpu().numpy()
         return codes
 
-    def _local(self, place: int) -> dict[str, torch.Tensor]:
-        views = {name: getattr(self, f"_{name}")[place] for name in LOCAL}
+    def _local(self, slot: int) -> dict[str, torch.Tensor]:
+        views = {name: getattr(self, f"_{name}")[slot] for name in LOCAL}
         return {name: view.transpose(0, 1) if view.ndim > 2 else view for name, view in views.items()}
 
-    def state(self, place: int) -> RunState:
-        """Copies of the arrays that an iteration reads; what the rank-one step needs follows from them."""
-        local = {name: view.contiguous().cpu().numpy() for name, view in self._local(place).items()}
-        return RunState(local, {"atoms": self.dictionary(place)})
+    def state(self, slot: int) -> RunState:
+        """Return copies of the arrays that an iteration reads; the inputs of the rank-one step follow from them."""
+        local = {name: view.contiguous().cpu().numpy() for name, view in self._local(slot).items()}
+        return RunState(local, {"atoms": self.dictionary(slot)})
 
-    def restore(self, place: int, state: RunState, start: int) -> None:
-        """Take the arrays of ``state``, those of samples from ``start`` on."""
-        for name, view in self._local(place).items():
-            view[start : start + len(state.local[name])] = self._sent(state.local[name])
-        self._atoms[place] = self._sent(state.shared["atoms"])
+    def restore(self, slot: int, state: RunState, start: int) -> None:
+        """Copy the arrays of ``state``, whose samples begin at ``start``."""
+        for name, view in self._local(slot).items():
+            view[start : start + len(state.local[name])] = self._to_device(state.local[name])
+        self._atoms[slot] = self._to_device(state.shared["atoms"])
         self._stale = True
 
 
 def _constants(problem: Problem, n_atoms: int) -> Array:
-    """Shares of the three slacks, weights of A, B and the data in C, and the threshold."""
+    """Return the shares of the three slacks, the weights of A, B and the data in C, and the threshold."""
     form, (rho1, rho2, rho3) = problem.formulation, problem.rhos
     shares = [form.slack_share(i, rho) for i, rho in enumerate(problem.rhos)]
     weights = [rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), rho3 / (rho1 + rho2 + n_atoms * rho3)]
@@ -162,5 +162,5 @@ def _constants(problem: Problem, n_atoms: int) -> Array:
 
 
 def _squared(tensor: torch.Tensor) -> torch.Tensor:
-    """Squared norm of every problem's part, in float64 over the rows' sums."""
+    """Squared norm per problem, accumulated in float64 over the sums of rows."""
     return (tensor * tensor).sum(dim=-1).sum(dim=tuple(range(1, tensor.ndim - 1)), dtype=torch.float64)

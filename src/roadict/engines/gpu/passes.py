@@ -1,22 +1,21 @@
 """The fused recurrence on a GPU: Triton kernels for one iteration of every form with S1 = S2 = 0.
 
-Blocks lie as (problem, atom, sample, feature), so a tile of samples of one atom is one stretch of memory. The state is
-A, D = (A + B - Q)/2, and B = u vᵀ by its factors. D is all that Gram matrices need of a block, and Q follows from it. A
-column of A that the shrinkage has set to zero is neither written nor read: its entry of ``scales``, the factor of the
-shrinkage, is 0. An iteration is::
+Blocks are stored as (problem, atom, sample, feature), so a tile of samples of one atom is contiguous. The state is A,
+D = (A + B - Q)/2, and the factors of B = u vᵀ. Gram matrices need only D of a block, and Q follows from it. A column of
+A that the shrinkage has zeroed is neither written nor read: its factor in ``scales`` is 0. An iteration is::
 
     top_eigenvectors   u of every atom, from the Gram matrices of B̂ = D + F
-    update_blocks      A, v, D and the codes of a tile of samples, atom after atom; Σ_k (A + B)/2 by group of atoms
+    update_blocks      A, v, D and the codes of a tile of samples, atom by atom; Σ_k (A + B)/2 per group of atoms
     update_samples     E, F and the misfit H of a tile of samples
     add_grams          the Gram matrices of the next B̂
-    close_iteration    the sums of the iteration, and what the next one needs of them
+    close_iteration    the sums of the iteration, and the control numbers of the next one
 
 Samples are padded to whole tiles and features to whole vectors, by zeros that stay zero. Triton's tiles have powers of
 two as sides, so features are cut into one to three parts of equal width: 34 of them into 3 × 16 and not 64. Parts of
 equal width share a layout, so nothing passes through shared memory.
 
-No kernel adds to memory that another program adds to, so results repeat to the last bit. ``control`` holds what is one
-number per problem, in float64: an iteration needs nothing from the host.
+No two programs add to the same memory, so results are reproducible to the bit. ``control`` holds the scalars of each
+problem in float64: an iteration needs nothing from the host.
 """
 
 import triton
@@ -24,7 +23,7 @@ import triton.language as tl
 
 from roadict.engines import columns
 
-# Kernels read global numbers as constants only.
+# Kernels can read globals only as constants.
 RHO = tl.constexpr(columns.RHO)
 NEXT_RHO = tl.constexpr(columns.NEXT_RHO)
 LIMIT = tl.constexpr(columns.LIMIT)
@@ -50,7 +49,7 @@ N_REPORT = tl.constexpr(columns.N_REPORT)
 
 @triton.jit
 def _real(m, END: tl.constexpr, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Which of the features ``m``, up to ``END``, are there: a constant if all are, which leaves no mask in a load."""
+    """Mask of the features ``m``, up to ``END``, that exist: a constant if all do, so that loads need no mask."""
     if END <= STRIDE:
         return tl.full(m.shape, True, tl.int1)
     else:
@@ -111,7 +110,7 @@ def update_blocks(  # type: ignore[no-untyped-def]
     gaps, moved = tl.zeros((TILE, WIDTH), number), tl.zeros((TILE, WIDTH), number)
     size, objective = tl.zeros((TILE,), number), tl.zeros((TILE,), number)
     first, last = group * GROUP, min(group * GROUP + GROUP, n_atoms)
-    # One atom ahead: what is read of A depends on it, and would wait for it.
+    # Prefetch one atom ahead: the mask of the load of A depends on it.
     here = (problem * n_atoms + first).to(tl.int64) * n_samples + tile * TILE + rows
     next_scale, next_v = tl.load(scales + here), tl.load(rank_one + here)
     for k in range(first, last):
@@ -186,7 +185,7 @@ def update_samples(  # type: ignore[no-untyped-def]
     data, observed, level, shift, mean, misfit, means, rebuilt, control, sums, n_atoms, n_numbers, n_groups,
     BLOCK: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """E, F, H and the mean of some samples, whose ``n_numbers`` features lie in one row; padding stays zero."""
+    """Update E, F, H and the mean of some samples, as ``n_numbers`` consecutive entries; padding stays zero."""
     block, problem = tl.program_id(0), tl.program_id(1)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
@@ -237,8 +236,8 @@ def update_samples(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _squares(seen, values):  # type: ignore[no-untyped-def]
-    kept = tl.where(seen, values, 0.0).to(tl.float64)
-    return tl.sum(kept * kept)
+    masked = tl.where(seen, values, 0.0).to(tl.float64)
+    return tl.sum(masked * masked)
 
 
 @triton.jit
@@ -258,7 +257,7 @@ def sum_for_ranks(  # type: ignore[no-untyped-def]
     grams, block_sums, n_block_sums, sample_sums, n_sample_sums, totals, n_numbers, n_chunks,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """What ranks exchange of a problem: Gram matrices over chunks, in the order of ``top_eigenvectors``, and sums."""
+    """Pack what ranks exchange: Gram matrices over chunks, summed in the order of ``top_eigenvectors``, and sums."""
     block, problem = tl.program_id(0), tl.program_id(1)
     i = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     into = totals + problem.to(tl.int64) * (n_numbers + N_SUMS)
@@ -275,7 +274,7 @@ def sum_for_ranks(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _kept_share(limit, norm, rho, BALL: tl.constexpr):  # type: ignore[no-untyped-def]
+def _misfit_share(limit, norm, rho, BALL: tl.constexpr):  # type: ignore[no-untyped-def]
     """``Formulation.misfit_share``."""
     if BALL:
         return tl.where(norm <= limit, 1.0, limit / tl.where(norm > 0, norm, 1.0))
@@ -288,7 +287,7 @@ def close_iteration(  # type: ignore[no-untyped-def]
     block_sums, n_block_sums, sample_sums, n_sample_sums, control, report,
     BALL: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Report the sums of one problem's iteration and make its control numbers those of the next one."""
+    """Report the sums of one problem's iteration, and set its control numbers for the next one."""
     problem = tl.program_id(0)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
@@ -299,16 +298,16 @@ def close_iteration(  # type: ignore[no-untyped-def]
     column = tl.arange(0, N_SUMS)
     totals = _add_rows(block_sums, n_block_sums, problem, BLOCK) + _add_rows(sample_sums, n_sample_sums, problem, BLOCK)
     norm = tl.sqrt(tl.sum(tl.where(column == MISFIT, totals, 0.0)))
-    kept = _kept_share(limit, norm, rho, BALL)
+    share = _misfit_share(limit, norm, rho, BALL)
     tl.store(row + column, totals)
     tl.store(row + OLD_SHARE, tl.load(mine + SHARE))
     tl.store(row + OLD_NORM, tl.load(mine + NORM))
-    tl.store(row + NEW_SHARE, kept)
-    stretch = tl.where(following == rho, 1.0, kept + rho / following * (1.0 - kept))
+    tl.store(row + NEW_SHARE, share)
+    stretch = tl.where(following == rho, 1.0, share + rho / following * (1.0 - share))
     norm = norm * stretch
     tl.store(mine + STRETCH, stretch)
     tl.store(mine + NORM, norm)
-    tl.store(mine + SHARE, _kept_share(limit, norm, following, BALL))
+    tl.store(mine + SHARE, _misfit_share(limit, norm, following, BALL))
     tl.store(mine + RHO, following)
     tl.store(mine + COUNT, count + 1)
 
@@ -340,11 +339,11 @@ def add_grams(  # type: ignore[no-untyped-def]
     mixed, shift, control, grams, n_atoms, n_samples, chunk,
     STRIDE: tl.constexpr, MAIN: tl.constexpr, REST: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Σ_n b̂ b̂ᵀ of two atoms over a chunk of samples, without the product of the second part with the first.
+    """Compute Σ_n b̂ b̂ᵀ of two atoms over a chunk of samples, without the product of the second part with the first.
 
-    Two atoms share the reads of F. Here features have a main part and a rest: products of matrices need not have equal
-    widths. They are multiply-adds: the three tf32 products that float32 accuracy takes on tensor cores were slower
-    (docs/decisions/0012-gpu.md).
+    Two atoms share the reads of F. Features have a main part and a rest here, as factors of a matrix product may have
+    different widths. Products are plain multiply-adds: the three tf32 products that float32 accuracy requires on tensor
+    cores were slower (docs/decisions/0012-gpu.md).
     """
     pair, part, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
@@ -354,7 +353,7 @@ def add_grams(  # type: ignore[no-untyped-def]
     rows, m0, m1 = tl.arange(0, TILE), tl.arange(0, MAIN), MAIN + tl.arange(0, REST)
     at0, at1 = rows[:, None] * STRIDE + m0[None, :], rows[:, None] * STRIDE + m1[None, :]
     real0, real1 = _real(m0, MAIN, STRIDE)[None, :], _real(m1, MAIN + REST, STRIDE)[None, :]
-    # An odd number of atoms: the last program does its only one twice.
+    # For an odd number of atoms the last program computes its only one twice.
     one, other = 2 * pair, min(2 * pair + 1, n_atoms - 1)
     g00, g01, g11 = tl.zeros((MAIN, MAIN), number), tl.zeros((MAIN, REST), number), tl.zeros((REST, REST), number)
     h00, h01, h11 = g00, g01, g11

@@ -1,17 +1,17 @@
-"""Gram matrices and top eigenvectors on a GPU where samples have too many features for a program's registers."""
+"""Gram matrices and top eigenvectors on a GPU, for more features than fit into a program's registers."""
 
 import torch
 
-from roadict.engines.gpu.layout import BYTES_AT_ONCE
+from roadict.engines.gpu.layout import MAX_TEMPORARY_BYTES
 
-# As many powers of a matrix as the kernel for fewer features takes: 2¹² for each of the last steps.
+# As high a power of the matrix as in the kernel for fewer features: 2¹² in each of the last steps.
 SQUARINGS = 12
 STEPS = 25
 
 
 def _parts(n_atoms: int, bytes_per_atom: int) -> list[slice]:
-    """As many atoms at a time as BYTES_AT_ONCE allows."""
-    at_once = max(1, BYTES_AT_ONCE // bytes_per_atom)
+    """Slices of as many atoms as MAX_TEMPORARY_BYTES allows."""
+    at_once = max(1, MAX_TEMPORARY_BYTES // bytes_per_atom)
     return [slice(first, first + at_once) for first in range(0, n_atoms, at_once)]
 
 
@@ -25,7 +25,8 @@ def wide_grams(mixed: torch.Tensor, shift: torch.Tensor, grams: torch.Tensor) ->
 def wide_eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
     """Top eigenvectors of ``grams`` (problem, atom, feature, feature), near ``atoms`` (problem, atom, feature) in sign.
 
-    A fixed number of squarings and power steps, so that the host need not look. Zero matrices leave their atoms.
+    The number of squarings and power steps is fixed, so that the host need not synchronise. Zero matrices leave their
+    atoms unchanged.
     """
     n_problems, n_atoms, n_features = atoms.shape
     parts = _parts(n_atoms, n_problems * n_features**2 * torch.float64.itemsize)

@@ -1,4 +1,4 @@
-"""What all ranks of a fit must have in common, as must a checkpoint and the fit that resumes it."""
+"""Consistency of a fit across ranks, and with the checkpoint it resumes from."""
 
 import numbers
 from typing import Any
@@ -15,16 +15,16 @@ from roadict.seeds import RandomStateLike, seed_sequence
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
-WITHOUT_EFFECT = ("callback", "checkpoint", "verbose", "n_jobs")
-FEWEST = 2
-"""Samples that can be learned from."""
+NO_EFFECT_ON_RESULT = ("callback", "checkpoint", "verbose", "n_jobs")
+MIN_SAMPLES = 2
+"""Minimum number of samples, over all ranks."""
 
 
-def describe(estimator: Any) -> Metadata:
-    """Return the parameters that a fit depends on, as JSON can hold them; of a given start only that there is one."""
+def describe_parameters(estimator: Any) -> Metadata:
+    """Return the parameters that affect a fit as JSON values; of a given start only that there is one."""
     described: Metadata = {}
     for name, value in estimator.get_params(deep=False).items():
-        if name in WITHOUT_EFFECT or name.startswith("transform_"):
+        if name in NO_EFFECT_ON_RESULT or name.startswith("transform_"):
             continue
         if name in ("dict_init", "code_init"):
             described[name] = None if value is None else name
@@ -39,14 +39,14 @@ def describe(estimator: Any) -> Metadata:
     return described
 
 
-def agreed_parameters(estimator: Any, comm: Comm) -> Metadata:
-    """Describe the parameters, which must be the same on all ranks: else they would wait for each other for ever."""
-    described = describe(estimator)
-    _agree(described, comm)
+def consistent_parameters(estimator: Any, comm: Comm) -> Metadata:
+    """Describe the parameters; raises ValueError unless all ranks have the same, as they would deadlock otherwise."""
+    described = describe_parameters(estimator)
+    _check_consistent(described, comm)
     return described
 
 
-def _agree(values: Metadata, comm: Comm) -> None:
+def _check_consistent(values: Metadata, comm: Comm) -> None:
     first, *others = allgather_json(comm, values)
     for rank, other in enumerate(others, start=1):
         for name in first:
@@ -57,8 +57,8 @@ def _agree(values: Metadata, comm: Comm) -> None:
                 )
 
 
-def agree_on_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Mask]:
-    """Check that all ranks have samples of one kind; where one has a mask, all get one."""
+def consistent_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Mask]:
+    """Check that features and dtype are the same on all ranks; if one rank has a mask, all get one."""
     kinds = allgather_json(comm, [data.shape[1], str(data.dtype)])
     for rank, kind in enumerate(kinds):
         if kind != kinds[0]:
@@ -67,14 +67,15 @@ def agree_on_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Ma
                 f"{kinds[0][1]}; all ranks must have the same"
             )
     n_samples = sum(counts(comm, len(data)))
-    if n_samples < FEWEST:
-        raise ValueError(f"Found {n_samples} sample(s) on {comm.size} ranks while a minimum of {FEWEST} is required.")
+    if n_samples < MIN_SAMPLES:
+        found = f"Found {n_samples} sample(s) on {comm.size} ranks"
+        raise ValueError(f"{found} while a minimum of {MIN_SAMPLES} is required.")
     masked = any(allgather_json(comm, observed is not None))
     return data, np.ones(data.shape, bool) if masked and observed is None else observed
 
 
-def agreed_seed(random_state: RandomStateLike, checkpoints: Checkpoints | None, comm: Comm) -> np.random.SeedSequence:
-    """Return the seed of rank 0, or that of the run that is resumed."""
+def shared_seed(random_state: RandomStateLike, checkpoints: Checkpoints | None, comm: Comm) -> np.random.SeedSequence:
+    """Return the seed of rank 0, or of the checkpoint if the fit resumes."""
     root = seed_sequence(random_state)
     seed = allgather_json(comm, {"entropy": root.entropy, "key": list(root.spawn_key)})[0]
     if checkpoints is not None:
@@ -83,17 +84,17 @@ def agreed_seed(random_state: RandomStateLike, checkpoints: Checkpoints | None, 
 
 
 def describe_start(dict_init: Array | None, code_init: Array | None, comm: Comm) -> Metadata:
-    """Describe a start that the user gave."""
+    """Fingerprint dict_init and code_init."""
     return {
         "dict_init": None if dict_init is None else fingerprint(dict_init, SERIAL),
         "code_init": None if code_init is None else fingerprint(code_init, comm),
     }
 
 
-def agreed_start(
+def consistent_start(
     dict_init: Array | None, code_init: Array | None, engine: str, has_checkpoint: bool, comm: Comm
 ) -> Metadata:
-    """Describe a start that the user gave; its atoms, the engine and the use of checkpoints must agree."""
+    """Fingerprint the given start; its atoms, the engine and the use of checkpoints must be the same on all ranks."""
     described = describe_start(dict_init, code_init, comm)
-    _agree({"dict_init": described["dict_init"], "engine": engine, "checkpoint": has_checkpoint}, comm)
+    _check_consistent({"dict_init": described["dict_init"], "engine": engine, "checkpoint": has_checkpoint}, comm)
     return described
