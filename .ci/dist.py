@@ -50,10 +50,10 @@ np.save("data.npy", truth.data)
 import roadict.studio.server
 if importlib.util.find_spec("gradio"):
     import tempfile
-    from roadict.studio.jobs import Bench
+    from roadict.studio.jobs import JobQueue
     from roadict.studio.page.layout import CSS_FILE, build
     with tempfile.TemporaryDirectory() as folder:
-        build(Bench(), pathlib.Path(folder))
+        build(JobQueue(), pathlib.Path(folder))
     assert CSS_FILE.exists()
     print("studio built")
 print("library", roadict.__version__, "on Python", sys.version.split()[0])

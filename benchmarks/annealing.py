@@ -26,7 +26,7 @@ from roadict.metrics import dictionary_error
 from roadict.pictures.files import read_picture
 from roadict.pictures.patches import all_patches
 from roadict.pictures.resize import luma
-from roadict.pictures.training import find_axes, gather
+from roadict.pictures.training import Sampling, find_axes, gather
 from roadict.road.penalty import MIN_RHO, WARM, Annealing, auto_rho
 from roadict.road.plan import make_plan
 from roadict.road.start import starting_point
@@ -115,21 +115,9 @@ def draw(drawn):
 def zebra():
     pictures = [luma(read_picture(PICTURES / "zebra_train" / f"{name}.bmp") / 255.0) for name in ("t36", "t64", "t65")]
     pictures = [picture.astype(np.float32) for picture in pictures]
-    axes = find_axes(pictures, 3, 9, 3, "zero")
-    rng = np.random.default_rng(0)
-    samples = gather(
-        pictures,
-        3,
-        9,
-        3,
-        features="derivatives",
-        edges="zero",
-        axes=axes,
-        turned=False,
-        at_most=10**6,
-        flat=0.0,
-        rng=rng,
-    )
+    sampling = Sampling(scale=3, size=9, stride=3, features="derivatives", edges="zero")
+    axes, rng = find_axes(pictures, sampling), np.random.default_rng(0)
+    samples = gather(pictures, sampling, axes=axes, augment=False, max_samples=10**6, min_norm=0.0, rng=rng)
     return samples.low[rng.permutation(len(samples.low))[:3000]], 512, 0.05, (100, 300, 1000)
 
 

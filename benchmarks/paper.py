@@ -14,7 +14,7 @@ from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import read_folder
 from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
+from roadict.experiments.summary import by_iteration, by_method, by_samples, describe_trials, of_experiment
 from roadict.experiments.verdicts import FOUND, PAPER, needed, samples_needed, verdicts
 from roadict.plotting import save_figure
 
@@ -161,7 +161,7 @@ def section(experiment, rows):
         body = picture_body if experiment.pictures else recovery_body
         parts += body(experiment, panel, rows)
     minutes = sum(row["seconds"]["cpu"] for row in rows) / 60
-    numbers = trials_told(rows, {method.name: method.label for method in experiment.methods if not method.fixed})
+    numbers = describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed})
     parts.append(f"Trials: {numbers}. {len(rows)} rows, {minutes:.1f} minutes of CPU or GPU.{engines}")
     parts.append(
         "\n".join(

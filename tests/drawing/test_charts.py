@@ -1,4 +1,4 @@
-"""Charts: the SVG is read back, and pixels are turned into values by the axes that it shows."""
+"""Charts: the SVG is parsed, and pixels are converted to values by its axes."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from roadict.drawing.charts import CSS_FILE, POINTS, Chart, Scale, element, hover, svg
+from roadict.drawing.charts import CSS_FILE, MAX_POINTS, Chart, Scale, element, hover, svg
 
 HOSTILE = """</text><script>alert('"&"')</script>"""
 
@@ -16,7 +16,7 @@ def read(inside):
     return ElementTree.fromstring(svg(400, 300, [inside], "title"))
 
 
-def place(tag, name="x"):
+def coord(tag, name="x"):
     return float(tag.get(name))
 
 
@@ -29,13 +29,13 @@ def number(text):
 
 
 def ruler(chart, axis, log):
-    """A function from pixels to values, fitted to the numbers beside an axis."""
+    """A function from pixels to values, fitted to the tick labels of an axis."""
     if axis == "y":
         ticks = read(chart.y_axis()).findall("text")
-        pixels = [place(tick, "y") - 4 for tick in ticks]
+        pixels = [coord(tick, "y") - 4 for tick in ticks]
     else:
         ticks = [tick for tick in read(chart.x_axis("title")).findall("text") if tick.text != "title"]
-        pixels = [place(tick) for tick in ticks]
+        pixels = [coord(tick) for tick in ticks]
     values = np.array([number(tick) for tick in ticks])
     assert len(values) > 1
     slope, offset = np.polyfit(pixels, np.log10(values) if log else values, 1)
@@ -57,10 +57,10 @@ def test_pixels_are_read_back_as_values_by_the_axes(chart):
     y = np.exp(rng.uniform(np.log(low), np.log(high), 9)) if chart.y.log else rng.uniform(low, high, 9)
     x_of, y_of = ruler(chart, "x", chart.x.log), ruler(chart, "y", chart.y.log)
     path = re.findall(r"[ML](\S+) ([^ML]+)", read(chart.line(x, y)).find("path").get("d"))
-    dots = [(place(dot, "cx"), place(dot, "cy")) for dot in read(chart.dots(x, y)).findall("circle")]
+    dots = [(coord(dot, "cx"), coord(dot, "cy")) for dot in read(chart.dots(x, y)).findall("circle")]
     band = [point.split(",") for point in read(chart.band(x, y, y)).find("polygon").get("points").split()]
     ring = [read(chart.mark(*point, "end")).find("g/circle") for point in zip(x, y, strict=True)]
-    rings = [(place(circle, "cx"), place(circle, "cy")) for circle in ring]
+    rings = [(coord(circle, "cx"), coord(circle, "cy")) for circle in ring]
     for drawn in (path, dots, band[:9], band[:8:-1], rings):
         across, down = np.array(drawn, float).T
         tolerance = 0.01 if chart.x.log else 0.01 * 1000 / 320  # pixels have two decimals
@@ -97,11 +97,11 @@ def test_ticks_are_round_and_few(scale, expected):
         (Scale(1, 9, 0, 1, log=True), 0.02, "0.02"),
     ],
 )
-def test_numbers_of_ticks_can_be_read(scale, value, label):
+def test_tick_labels_are_readable(scale, value, label):
     assert scale.label(value) == label
 
 
-def test_labels_and_titles_are_text_whatever_they_hold():
+def test_labels_and_titles_are_escaped():
     chart = CHARTS[0]
     drawn = svg(
         400,
@@ -124,11 +124,11 @@ def test_labels_and_titles_are_text_whatever_they_hold():
     assert json.loads(root.find("g[@data-tip]").get("data-tip")) == {"at": HOSTILE}
 
 
-def test_a_point_without_a_place_leaves_a_gap():
+def test_a_point_without_finite_pixels_leaves_a_gap():
     path = read(CHARTS[1].line([1, 2, 3, 4, 5, 6], [1, 0.1, 0, 0.1, np.nan, np.inf])).find("path").get("d")
     assert re.findall("[ML]", path) == ["M", "L", "M"]
     long = read(CHARTS[0].line(range(5000), range(5000))).find("path").get("d")
-    assert long.count("L") == POINTS - 1
+    assert long.count("L") == MAX_POINTS - 1
 
 
 def test_a_mark_has_its_label_towards_the_middle_and_stays_on_the_scales():
@@ -137,35 +137,35 @@ def test_a_mark_has_its_label_towards_the_middle_and_stays_on_the_scales():
         group = read(chart.mark(x, y, "finished fit", "c2")).find("g")
         ring, label = group.find("circle"), group.find("text")
         assert group.get("class") == "mark c2"
-        assert 60 <= place(ring, "cx") <= 380
-        assert 10 <= place(ring, "cy") <= 250
-        assert (place(label) - place(ring, "cx")) * side > 5
+        assert 60 <= coord(ring, "cx") <= 380
+        assert 10 <= coord(ring, "cy") <= 250
+        assert (coord(label) - coord(ring, "cx")) * side > 5
         assert label.get("text-anchor") == {-1: "end", 1: "start"}[side]
         assert label.text == "finished fit"
 
 
-def test_bars_stand_on_zero_in_their_places():
+def test_bars_start_at_zero_and_are_centred():
     chart = Chart(Scale(0.5, 4.5, 50, 250), Scale(0, 50, 280, 80))
     bars = read(chart.bars([50, 25, 12.5, 0], "c1")).findall("g/rect")
-    assert [place(bar, "height") for bar in bars] == [200, 100, 50, 0]
-    assert [place(bar, "y") + place(bar, "height") for bar in bars] == [280] * 4
-    middles = [place(bar) + place(bar, "width") / 2 for bar in bars]
+    assert [coord(bar, "height") for bar in bars] == [200, 100, 50, 0]
+    assert [coord(bar, "y") + coord(bar, "height") for bar in bars] == [280] * 4
+    middles = [coord(bar) + coord(bar, "width") / 2 for bar in bars]
     assert middles == pytest.approx([75, 125, 175, 225])
 
 
-def test_columns_cover_the_plane_and_each_holds_its_place():
+def test_hover_areas_cover_the_plot_and_contain_their_x():
     chart = CHARTS[2]
     xs = [1, 20, 100, 260]
     columns = read(chart.columns(xs, [{"at": x} for x in xs])).findall("g")
-    areas = [(place(c.find("rect")), place(c.find("rect")) + place(c.find("rect"), "width")) for c in columns]
+    areas = [(coord(c.find("rect")), coord(c.find("rect")) + coord(c.find("rect"), "width")) for c in columns]
     assert (areas[0][0], areas[-1][1]) == (60, 380)
     assert [end for _, end in areas[:-1]] == pytest.approx([start for start, _ in areas[1:]], abs=0.02)
     for x, column, (left, right) in zip(xs, columns, areas, strict=True):
         assert json.loads(column.get("data-tip")) == {"at": x}
-        assert left < place(column.find("line"), "x1") < right
+        assert left < coord(column.find("line"), "x1") < right
 
 
-def test_every_class_that_is_drawn_has_a_rule():
+def test_every_class_in_use_has_a_rule():
     chart, css = CHARTS[0], CSS_FILE.read_text("utf-8")
     parts = [chart.y_axis(), chart.line([1, 2], [1, 2], "before"), chart.dots(1, 1), chart.bars([1], "c1")]
     parts += [chart.mark(1, 1, "a"), chart.columns([1, 2], [{}, {}]), chart.legend({"c0": "a"})]

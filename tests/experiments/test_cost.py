@@ -25,7 +25,7 @@ def test_the_time_left_follows_the_speed_of_the_machine(monkeypatch):
     trials = [trial for trial in EXPERIMENTS["solvers"].trials(20, "auto") if trial.method.name == "iadmm-one"]
     now = [0.0]
     monkeypatch.setattr(cost.time, "perf_counter", lambda: now[0])
-    left = cost.WorkLeft(trials, jobs=1)
+    left = cost.RemainingTime(trials, jobs=1)
     for trial in trials[: len(trials) // 2]:
         left.finished(trial)
     now[0] = 3600.0

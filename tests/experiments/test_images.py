@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from roadict.experiments import registry
-from roadict.experiments.images import load, with_material
-from roadict.experiments.published import PAPERS
+from roadict.experiments.images import load, with_images
+from roadict.experiments.published import PAPER_SOURCE
 from roadict.experiments.trial import execute
 from roadict.metrics import psnr
 from roadict.pictures import Recipe, SuperResolution
@@ -13,7 +13,7 @@ from roadict.pictures.resize import resize
 
 
 def bicubic(name, folder):
-    experiment = with_material(registry.EXPERIMENTS[name], folder)
+    experiment = with_images(registry.EXPERIMENTS[name], folder)
     trial = next(trial for trial in experiment.trials(1, "auto") if trial.method.name == "bicubic")
     return trial.problem.source, execute(trial, folder)
 
@@ -33,7 +33,7 @@ def test_bicubic_of_the_digit_is_the_papers_to_four_decimals():
 
 def test_bicubic_of_the_zebra_is_the_papers_to_four_decimals(shared):
     source, found = bicubic("zebra", shared)
-    assert source.startswith(PAPERS)
+    assert source.startswith(PAPER_SOURCE)
     assert found.result["psnr"] == pytest.approx(26.7055, abs=5e-5)
 
 

@@ -1,4 +1,4 @@
-"""The page holds the numbers of the rows, and nothing from elsewhere."""
+"""The page holds the numbers of the rows, and loads nothing from elsewhere."""
 
 import copy
 import html.parser
@@ -12,7 +12,7 @@ import pytest
 from roadict.drawing.charts import Mark
 from roadict.drawing.raster import png
 from roadict.experiments.figures import curves, line_plot
-from roadict.experiments.page import make_page, told
+from roadict.experiments.page import make_page, shown_verdicts
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
@@ -31,7 +31,7 @@ def result_of(trial, rng):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A folder of made-up rows with pictures."""
+    """A folder of synthetic rows with pictures."""
     folder = tmp_path_factory.mktemp("results")
     (folder / PICTURES).mkdir()
     rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def page(results):
 
 
 class Cells(html.parser.HTMLParser):
-    """Full values of table cells by section, in order; tags that were opened; addresses."""
+    """Full values of table cells by section, in order; tooltips; addresses."""
 
     def __init__(self):
         super().__init__()
@@ -87,27 +87,27 @@ def test_tables_hold_the_means_of_the_rows(results, page):
         groups = {}
         for row in own:
             settings = row["settings"]
-            place = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
+            cell = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
             for measure in measures:
-                groups.setdefault((*place, measure), []).append(row["result"][measure])
+                groups.setdefault((*cell, measure), []).append(row["result"][measure])
         expected = sorted(np.mean(values) for values in groups.values())
         np.testing.assert_allclose(sorted(found[name]), expected, rtol=1e-12)
 
 
-def test_it_tells_claims_verdicts_commands_versions_and_machine(results, page):
+def test_it_shows_claims_verdicts_commands_versions_and_machine(results, page):
     folder, rows = results
     for experiment in EXPERIMENTS.values():
         assert f"roadict reproduce {experiment.name} --trials 2 --out {folder}" in page
         assert experiment.paper in page
     text = re.sub(r"&#39;", "'", re.sub(r"&gt;", ">", page))
-    for verdict in told(rows):
+    for verdict in shown_verdicts(rows):
         assert verdict.numbers in text
         assert verdict.claim in text
     assert f"numpy {np.__version__}" in page
     assert rows[0]["machine"] in text
 
 
-def test_nothing_comes_from_elsewhere(page):
+def test_the_page_loads_nothing_from_elsewhere(page):
     assert all(address.startswith(("data:", "#")) for address in parsed(page).addresses)
     assert not re.search(r"https?://|@import|url\(", page)
     assert "prefers-color-scheme: dark" in page
@@ -120,7 +120,7 @@ def test_pictures_and_atoms_are_in_the_page(page):
     assert page.count('alt="original"') == 3
 
 
-def test_hovering_tells_values(page):
+def test_tooltips_hold_values(page):
     tips = [json.loads(tip) for tip in parsed(page).tips]
     strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"]
     assert len(strips) == 3 * len(EXPERIMENTS["zebra"].methods)  # two approaches to the digit, one to the zebra
@@ -135,7 +135,7 @@ def test_hovering_tells_values(page):
     assert means == sorted(means)
 
 
-def test_a_table_is_drawn_best_first_with_the_papers_figures(results, page):
+def test_a_table_is_drawn_best_first_with_the_papers_values(results, page):
     _, rows = results
     tips = [json.loads(tip) for tip in parsed(page).tips]
     strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"][-len(EXPERIMENTS["zebra"].methods) :]
@@ -145,13 +145,13 @@ def test_a_table_is_drawn_best_first_with_the_papers_figures(results, page):
     ksvd = [row["result"]["psnr"] for row in own if row["settings"]["method"]["name"] == "ksvd-lasso"]
     (tip,) = (tip for tip in strips if tip["at"] == "K-SVD, Lasso")
     assert tip["note"] == "2 trials"
-    told = {line["label"]: line["mean"] for line in tip["lines"]}
-    assert told["mean"] == f"{np.mean(ksvd):.2f} dB"
-    assert told["all"] == f"{min(ksvd):.2f} – {max(ksvd):.2f}"
-    assert told["in the paper"] == "27.87 dB"
+    values = {line["label"]: line["mean"] for line in tip["lines"]}
+    assert values["mean"] == f"{np.mean(ksvd):.2f} dB"
+    assert values["all"] == f"{min(ksvd):.2f} – {max(ksvd):.2f}"
+    assert values["in the paper"] == "27.87 dB"
 
 
-def test_methods_with_unequal_trials_are_told_apart(results, tmp_path):
+def test_unequal_numbers_of_trials_are_shown(results, tmp_path):
     _, rows = results
     road = [row for row in rows if row["settings"]["method"]["name"].startswith("road")]
     first = [row for row in rows if row not in road and row["settings"]["seed"] == 70_000]
@@ -169,7 +169,7 @@ def test_methods_with_unequal_trials_are_told_apart(results, tmp_path):
 
 
 def test_claims_are_counted(results, page):
-    outcomes = [verdict.outcome for verdict in told(results[1])]
+    outcomes = [verdict.outcome for verdict in shown_verdicts(results[1])]
     shown = dict(re.findall(r'flex-grow: (\d+)"><b>\1</b> ([a-z ]+)<', page))
     assert sorted(shown.items()) == sorted((str(outcomes.count(name)), name) for name in set(outcomes))
 
@@ -184,14 +184,14 @@ def test_a_method_has_one_colour_in_all_figures(page):
     assert all(len(colours) == 1 for colours in seen.values())
 
 
-def test_zero_error_has_a_place_on_the_log_scale():
+def test_zero_error_is_drawn_on_the_log_scale():
     drawn = line_plot(curves({"a": {100: [0.0, 0.0], 200: [0.0]}}, {"a": "A & B"}), "samples")
     assert "nan" not in drawn
     assert "A &amp; B" in drawn
     assert re.search(r"&quot;mean&quot;: &quot;0&quot;", drawn)
 
 
-def test_the_scales_reach_as_far_as_a_mark():
+def test_the_scales_include_the_marks():
     lines = curves({"a": {100: [0.02], 200: [0.01]}}, {"a": "A"})
     root = ElementTree.fromstring(line_plot(lines, "samples", marks=[Mark(300, 1e-11, "<finished>")]))
     (ring, label) = next(group for group in root.iter("g") if group.get("class").startswith("mark"))
@@ -203,7 +203,7 @@ def test_the_scales_reach_as_far_as_a_mark():
     assert heights[2] - heights[1] == pytest.approx(9 * (heights[1] - heights[0]) / np.log10(2), abs=0.1)
 
 
-def test_rows_of_other_settings_and_missing_pictures_are_left_out(results, tmp_path):
+def test_rows_of_other_settings_and_missing_pictures_are_omitted(results, tmp_path):
     _, rows = results
     other = {**rows[0], "key": "x", "settings": {**rows[0]["settings"], "roadict": "0.0.0"}}
     engine = {**rows[0], "key": "y", "settings": {**rows[0]["settings"], "engine": "reference"}}
@@ -211,7 +211,7 @@ def test_rows_of_other_settings_and_missing_pictures_are_left_out(results, tmp_p
     assert "2 rows of other settings" in page
     assert "data:image/png" not in page
     assert parsed(page).values == parsed(make_page(rows, tmp_path)).values
-    with pytest.raises(ValueError, match="no rows of the present settings"):
+    with pytest.raises(ValueError, match="no rows of the current settings"):
         make_page([other], tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The pages in a real Chromium: no complaints, nothing from the network, and everything that moves moves."""
+"""The pages in Chromium: no errors, no network requests, and working controls."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def result_of(trial, rng):
 
 @pytest.fixture(scope="module")
 def rows_and_page(tmp_path_factory):
-    """Made-up rows of two figures and two tables, and the address of their page."""
+    """Synthetic rows of two figures and two tables, and the address of their page."""
     folder, rng, rows = tmp_path_factory.mktemp("page"), np.random.default_rng(0), []
     (folder / PICTURES).mkdir()
     for name in NAMES:
@@ -53,7 +53,7 @@ def demo_page(tmp_path_factory):
 
 
 def drag(chromium, selector, right, down=0):
-    """Press the mouse in the middle of an element, move it and let it go."""
+    """Drag the middle of an element."""
     from selenium.webdriver import ActionChains
 
     element = chromium.find(selector)[0]
@@ -62,7 +62,7 @@ def drag(chromium, selector, right, down=0):
 
 
 @pytest.mark.parametrize("window", [{}, {"dark": True}, PHONE, PHONE | {"dark": True}])
-def test_it_loads_without_complaints_or_requests_and_does_not_scroll_sideways(chromium, rows_and_page, window):
+def test_it_loads_without_errors_or_requests_and_does_not_scroll_sideways(chromium, rows_and_page, window):
     _, address = rows_and_page
     chromium.open(address, **window)
     assert chromium.console_errors() == []
@@ -71,7 +71,7 @@ def test_it_loads_without_complaints_or_requests_and_does_not_scroll_sideways(ch
     assert chromium.run("return [...document.images].every(image => image.complete && image.naturalWidth > 0)")
 
 
-def test_the_watch_sees_complaints_and_requests(chromium, tmp_path):
+def test_errors_and_requests_are_detected(chromium, tmp_path):
     page = tmp_path / "bad.html"
     head = '<!doctype html><meta name="viewport" content="width=device-width, initial-scale=1">'
     page.write_text(f'{head}<img src="missing.png"><script>nowhere()</script><p style="width: 2000px">wide', "utf-8")
@@ -81,7 +81,7 @@ def test_the_watch_sees_complaints_and_requests(chromium, tmp_path):
     assert chromium.width_of_content() >= 2000
 
 
-def test_dark_and_light_differ_and_can_be_read(chromium, rows_and_page):
+def test_dark_and_light_differ_and_are_readable(chromium, rows_and_page):
     seen = {}
     for dark in (False, True):
         chromium.open(rows_and_page[1], dark=dark)
@@ -124,8 +124,8 @@ def test_numbers_on_the_page_are_those_of_the_rows(chromium, rows_and_page):
             settings = row["settings"]
             if settings["experiment"] == name:
                 for measure in row["result"].keys() - {"trace"}:
-                    place = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
-                    groups.setdefault((*place, measure), []).append(row["result"][measure])
+                    cell = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
+                    groups.setdefault((*cell, measure), []).append(row["result"][measure])
         np.testing.assert_allclose(
             sorted(value for value, _ in shown), sorted(map(np.mean, groups.values())), rtol=1e-12
         )
@@ -156,7 +156,7 @@ def test_hovering_shows_the_values_of_the_rows(chromium, rows_and_page):
     assert not chromium.find("#tip")[0].is_displayed()
 
 
-def test_a_name_in_the_legend_brings_its_curve_forward(chromium, rows_and_page):
+def test_a_legend_entry_highlights_its_curve(chromium, rows_and_page):
     from selenium.webdriver import ActionChains
 
     chromium.open(rows_and_page[1])
@@ -175,13 +175,13 @@ def test_a_name_in_the_legend_brings_its_curve_forward(chromium, rows_and_page):
     assert chromium.run(faint) == []
 
 
-def test_hovering_over_a_table_shows_trials_and_the_papers_figure(chromium, rows_and_page):
+def test_hovering_over_a_table_shows_trials_and_the_papers_value(chromium, rows_and_page):
     from selenium.webdriver import ActionChains
 
     rows, address = rows_and_page
     chromium.open(address)
-    places = chromium.run("return [...document.querySelectorAll('#zebra .plot .name')].map(e => e.textContent)")
-    strip = chromium.find("#zebra .plot .column")[places.index("MOD, Lasso")]
+    names = chromium.run("return [...document.querySelectorAll('#zebra .plot .name')].map(e => e.textContent)")
+    strip = chromium.find("#zebra .plot .column")[names.index("MOD, Lasso")]
     chromium.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", strip)
     ActionChains(chromium.driver).move_to_element(strip).perform()
     values = [
@@ -257,4 +257,4 @@ def test_the_demo_page(chromium, demo_page):
         "return Object.fromEntries([...document.querySelectorAll('.zoom figcaption')].map(c => "
         "[c.querySelector('b').textContent, +(c.querySelector('[data-psnr]') || {dataset: {}}).dataset.psnr]))"
     )
-    assert by_label["ROAD"] > by_label["bicubic"] > by_label["what was given"]
+    assert by_label["ROAD"] > by_label["bicubic"] > by_label["input"]

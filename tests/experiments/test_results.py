@@ -1,4 +1,4 @@
-"""What benchmarks/paper.py writes into docs and README comes from the rows, and what is committed is its output."""
+"""What benchmarks/paper.py writes into docs and README comes from the rows, and the committed files agree."""
 
 import importlib.util
 import re
@@ -20,7 +20,7 @@ BLOCK = re.compile(re.escape(paper.BEGIN) + r"\n(.*?)\n?" + re.escape(paper.END)
 
 
 def rows_of(name, number, learner, machine, engine="auto"):
-    """Made-up rows of ROAD or of the others."""
+    """Synthetic rows of ROAD or of the others."""
     rng = np.random.default_rng(len(name) + number)
     for trial in EXPERIMENTS[name].trials(number, engine):
         if trial.method.is_road == (learner == "road"):
@@ -71,8 +71,8 @@ def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     assert (repository / "README.md").read_text(encoding="utf-8") == readme
 
 
-def test_rows_of_a_gpu_beside_those_of_a_cpu(repository):
-    """ROAD once more on a GPU, with more trials of one experiment: no trial counts twice, and engines are told."""
+def test_rows_of_a_gpu_and_of_a_cpu(repository):
+    """ROAD again on a GPU, with more trials of one experiment: no trial counts twice, and engines are named."""
     file = RowFile(repository / "gpu" / "noisy.jsonl")
     for row in rows_of("noisy", 5, "road", "machine with a GPU", "cuda"):
         file.append(row)
@@ -86,20 +86,20 @@ def test_rows_of_a_gpu_beside_those_of_a_cpu(repository):
     assert "all on the same 2 trials: few, so this may change" in text
 
 
-def test_a_readme_without_marks_is_told(repository):
+def test_a_readme_without_marks_is_refused(repository):
     (repository / "README.md").write_text("nothing", encoding="utf-8")
     with pytest.raises(ValueError, match="no place for the results"):
         paper.main([repository / "road"], repository)
 
 
-def test_readme_tells_what_the_committed_summary_tells():
+def test_the_readme_agrees_with_the_committed_summary():
     readme, summary = ROOT / "README.md", ROOT / "docs" / "results" / "README.md"
-    told = [BLOCK.search(path.read_text(encoding="utf-8")) for path in (readme, summary)]
-    assert told[0][1].count("|") > 50
-    assert told[0][1] == told[1][1]
+    blocks = [BLOCK.search(path.read_text(encoding="utf-8"))[1] for path in (readme, summary)]
+    assert blocks[0].count("|") > 50
+    assert blocks[0] == blocks[1]
 
 
-def test_the_committed_summary_shows_figures_that_are_there():
+def test_the_figures_of_the_committed_summary_exist():
     folder = ROOT / "docs" / "results"
     text = (folder / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r"!\[.*?\]\((.*?)\)", text)

@@ -1,4 +1,4 @@
-"""Rows survive kills, other runs and full disks, and do not depend on how they were computed."""
+"""Rows survive kills, concurrent runs and full disks, and do not depend on how they were computed."""
 
 import dataclasses
 import errno
@@ -19,13 +19,13 @@ from roadict.experiments.methods import ROAD_DEFAULTS, ROAD_PAPER
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile, read_folder, read_rows
-from roadict.experiments.runner import _shares, batches, make_row, pending, run
-from roadict.experiments.trial import Finished, _learner, execute, execute_together
+from roadict.experiments.runner import _shares_gpu, batches, make_row, pending, run
+from roadict.experiments.trial import Finished, _learner, execute, execute_batch
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
 SCRIPT = Path(__file__).with_name("tiny.py")
-GUARD = 120  # seconds after which a process that hangs is given up
+GUARD = 120  # timeout in seconds
 KILLED_TRIALS = 5
 
 spec = importlib.util.spec_from_file_location("tiny", SCRIPT)
@@ -34,8 +34,8 @@ spec.loader.exec_module(tiny)
 
 
 def start(folder, jobs, number):
-    words = [sys.executable, str(SCRIPT), str(folder), str(jobs), str(number)]
-    return subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    command = [sys.executable, str(SCRIPT), str(folder), str(jobs), str(number)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
 
 
 def wait_for(condition):
@@ -46,16 +46,16 @@ def wait_for(condition):
 
 
 def alive(group):
-    """Processes of a group that still run, but for joblib's trackers, which clean up after them."""
+    """Running processes of a group, without joblib's trackers, which clean up after them."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             state, _, its_group = (path / "stat").read_text().rpartition(")")[2].split()[:3]
-            words = (path / "cmdline").read_text()
+            command = (path / "cmdline").read_text()
         except OSError:
             continue
-        if int(its_group) == group and state != "Z" and "resource_tracker" not in words:
-            found.append(words)
+        if int(its_group) == group and state != "Z" and "resource_tracker" not in command:
+            found.append(command)
     return found
 
 
@@ -65,16 +65,16 @@ def finish(process):
 
 
 def timeless(folder):
-    """The lines, byte for byte but for their times, in order of keys."""
+    """The lines without their times, byte for byte, in order of keys."""
     lines = (folder / "tiny.jsonl").read_bytes().splitlines(keepends=True)
     assert all(line.count(b'"seconds": {"cpu": ') == 1 for line in lines)
     return sorted(re.sub(rb'"seconds": \{"cpu": [\d.e-]+, "wall": [\d.e-]+\}', b"", line) for line in lines)
 
 
-def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path):
-    broken, whole = tmp_path / "broken", tmp_path / "whole"
-    file = broken / "tiny.jsonl"
-    process = start(broken, 1, KILLED_TRIALS)
+def test_a_killed_and_resumed_run_gives_the_rows_of_an_uninterrupted_one(tmp_path):
+    killed, uninterrupted = tmp_path / "killed", tmp_path / "uninterrupted"
+    file = killed / "tiny.jsonl"
+    process = start(killed, 1, KILLED_TRIALS)
     wait_for(lambda: file.exists() and file.read_bytes().count(b"\n") >= 3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -83,9 +83,9 @@ def test_kill_in_the_middle_and_again_gives_the_rows_of_an_unbroken_run(tmp_path
 
     with file.open("ab") as end:  # what a kill within a write leaves behind
         end.write(b'{"key": "half')
-    finish(start(broken, 1, KILLED_TRIALS))
-    run(pending(tiny.trials(KILLED_TRIALS), whole), whole, jobs=1)
-    assert timeless(broken) == timeless(whole)
+    finish(start(killed, 1, KILLED_TRIALS))
+    run(pending(tiny.trials(KILLED_TRIALS), uninterrupted), uninterrupted, jobs=1)
+    assert timeless(killed) == timeless(uninterrupted)
     assert read_rows(file)[: len(before)] == before, "finished rows were computed again"
 
 
@@ -100,26 +100,26 @@ def test_workers_end_with_a_runner_that_is_killed(tmp_path):
     wait_for(lambda: not alive(process.pid))
 
 
-def test_half_a_line_is_cut_off_and_computed_again(tmp_path):
+def test_an_incomplete_line_is_truncated_and_computed_again(tmp_path):
     trials = tiny.trials(1)
     run(trials, tmp_path, jobs=1)
     file = tmp_path / "tiny.jsonl"
     expected, text = timeless(tmp_path), file.read_bytes()
     file.write_bytes(text[:-20])
     assert len(read_rows(file)) == len(trials) - 1
-    (left,) = pending(trials, tmp_path)
-    assert left == trials[-1]
+    (remaining,) = pending(trials, tmp_path)
+    assert remaining == trials[-1]
     assert file.read_bytes() == text[: text[:-20].rfind(b"\n") + 1]
-    run([left], tmp_path, jobs=1)
+    run([remaining], tmp_path, jobs=1)
     assert timeless(tmp_path) == expected
 
 
 def test_two_runs_into_one_folder(tmp_path):
-    together, alone = tmp_path / "together", tmp_path / "alone"
-    for process in [start(together, 1, 3) for _ in range(2)]:
+    concurrent, single = tmp_path / "concurrent", tmp_path / "single"
+    for process in [start(concurrent, 1, 3) for _ in range(2)]:
         finish(process)
-    run(tiny.trials(3), alone, jobs=1)
-    assert timeless(together) == timeless(alone)
+    run(tiny.trials(3), single, jobs=1)
+    assert timeless(concurrent) == timeless(single)
 
 
 def test_rows_do_not_depend_on_jobs(tmp_path):
@@ -151,7 +151,7 @@ def test_methods_share_a_start_that_is_not_the_truth():
         assert dictionary_error(starts[0], truth.dictionary) > 0.05
 
 
-def test_rows_tell_how_runs_went(tmp_path):
+def test_rows_record_the_outcome_of_runs(tmp_path):
     run(tiny.trials(2), tmp_path, jobs=1)
     rows = read_folder(tmp_path)
     assert {row["result"]["stop_reason"] for row in rows} == {"max_iter"}
@@ -160,7 +160,7 @@ def test_rows_tell_how_runs_went(tmp_path):
     assert all(row["result"]["error"] <= row["result"]["error_greedy"] + 1e-12 for row in rows)
 
 
-def test_rows_tell_the_machine_that_computed_them_and_what_a_gpu_needs(tmp_path):
+def test_rows_record_the_machine_that_computed_them_and_the_packages_of_a_gpu(tmp_path):
     (trial, *_) = tiny.trials(1)
     elsewhere = Finished(trial, {}, {}, versions={"numpy": "0"}, machine="another one")
     assert (make_row(elsewhere)["machine"], make_row(elsewhere)["versions"]) == ("another one", {"numpy": "0"})
@@ -175,8 +175,8 @@ def test_rows_tell_the_machine_that_computed_them_and_what_a_gpu_needs(tmp_path)
 
 @pytest.mark.skipif(os.name != "posix", reason="needs processes as Unix has them")
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_worker_that_started_too_late_ends(gone):
-    """Its runner was killed before it took its first trial; a worker that somebody else started goes on."""
+def test_a_worker_that_started_too_late_exits(gone):
+    """Its runner was killed before its first trial; a worker of another process continues."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     runner = ended.pid if gone else 1
@@ -189,10 +189,10 @@ def test_a_worker_that_started_too_late_ends(gone):
     assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
 
 
-def test_a_trace_ends_with_what_the_run_returned():
+def test_a_trace_ends_with_the_error_of_the_returned_dictionary():
     (trial, *_) = tiny.trials(1)
     traced = dataclasses.replace(trial.problem, trace=True)
-    # Our defaults end a run that is exact early, between two of the iterations that are kept.
+    # Our defaults stop an exact run early, between two recorded iterations.
     for method in (trial.method, ROAD_DEFAULTS):
         result = execute(dataclasses.replace(trial, problem=traced, method=method), None).result
         iterations, errors = zip(*result["trace"], strict=True)
@@ -203,13 +203,13 @@ def test_a_trace_ends_with_what_the_run_returned():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs permissions as Unix has them")
-def test_an_unwritable_folder_is_told_in_one_line(tmp_path):
+def test_an_unwritable_folder_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"cannot be written .*--out"):
         RowFile(tmp_path / "file" / "tiny.jsonl")
 
 
-def test_a_full_disk_leaves_whole_rows(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_complete_rows(tmp_path, monkeypatch):
     file = RowFile(tmp_path / "tiny.jsonl")
     file.append({"key": "a"})
     write = os.write
@@ -228,7 +228,7 @@ def test_a_full_disk_leaves_whole_rows(tmp_path, monkeypatch):
     assert [row["key"] for row in read_rows(file.path)] == ["a", "b"]
 
 
-def test_a_line_of_something_else_is_told(tmp_path):
+def test_a_line_that_is_no_row_is_reported(tmp_path):
     (tmp_path / "tiny.jsonl").write_text('{"key": "a"}\nnonsense\n')
     with pytest.raises(ValueError, match="line 2"):
         read_folder(tmp_path)
@@ -236,8 +236,8 @@ def test_a_line_of_something_else_is_told(tmp_path):
         RowFile(tmp_path / "tiny.jsonl")
 
 
-def test_runs_that_share_a_gpu_are_put_together():
-    trials = [trial for trial in EXPERIMENTS["noise-free"].trials(5, "cuda") if _shares(trial)]
+def test_runs_that_share_a_gpu_are_batched():
+    trials = [trial for trial in EXPERIMENTS["noise-free"].trials(5, "cuda") if _shares_gpu(trial)]
     assert {trial.method.learner for trial in trials} == {"road"}
     for jobs in (1, 2, 7):
         parts = batches(trials, jobs)
@@ -247,8 +247,8 @@ def test_runs_that_share_a_gpu_are_put_together():
 
 
 def test_no_runs_share_a_gpu_on_other_engines_or_with_pictures():
-    assert not any(_shares(trial) for trial in EXPERIMENTS["noise-free"].trials(1, "numba"))
-    assert not any(_shares(trial) for trial in EXPERIMENTS["zebra"].trials(1, "cuda"))
+    assert not any(_shares_gpu(trial) for trial in EXPERIMENTS["noise-free"].trials(1, "numba"))
+    assert not any(_shares_gpu(trial) for trial in EXPERIMENTS["zebra"].trials(1, "cuda"))
 
 
 @pytest.mark.usefixtures("kernels")
@@ -257,6 +257,6 @@ def test_trials_that_share_a_gpu_give_the_rows_of_trials_alone():
     problem = PlantedProblem(4, 5, 24, sparsity=2)
     method = dataclasses.replace(ROAD_PAPER, parameters=(("rho", 10.0), ("max_iter", 2), ("tol", 0.0), ("n_init", 1)))
     trials = [Trial("noise-free", "", problem, method, seed, "cuda") for seed in (1, 2)]
-    together = execute_together(trials, None)
-    assert [done.result for done in together] == [execute(trial, None).result for trial in trials]
-    assert together[0].result != together[1].result
+    batch = execute_batch(trials, None)
+    assert [done.result for done in batch] == [execute(trial, None).result for trial in trials]
+    assert batch[0].result != batch[1].result

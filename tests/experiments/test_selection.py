@@ -12,7 +12,7 @@ from roadict.experiments.trial import Finished
 
 
 def rows_of(number, engine, value, name="noisy"):
-    """Made-up rows, as if from a file."""
+    """Synthetic rows, as if from a file."""
     result = {"error": value, "error_greedy": value, "psnr": value, "trace": [[1, 0.5]]}
     rows = [make_row(Finished(trial, result, {"cpu": 1.0})) for trial in EXPERIMENTS[name].trials(number, engine)]
     return json.loads(json.dumps(rows))
@@ -22,7 +22,7 @@ def methods(rows, road):
     return [row for row in rows if row["settings"]["method"]["name"].startswith("road") == road]
 
 
-def kept_of(rows):
+def selected(rows):
     return current(rows, EXPERIMENTS.values())[0]
 
 
@@ -33,18 +33,18 @@ def test_road_on_a_gpu_and_the_others_on_a_cpu_are_one_experiment():
 
 def test_a_trial_of_two_engines_counts_once_by_the_engine_with_more_rows():
     many, few = rows_of(5, "cuda", 0.1), methods(rows_of(2, "numba", 0.2), road=True)
-    kept, left_out = current([*few, *many], EXPERIMENTS.values())
-    assert (kept, left_out) == (many, len(few))
+    rows, left_out = current([*few, *many], EXPERIMENTS.values())
+    assert (rows, left_out) == (many, len(few))
 
 
 def test_an_engine_adds_the_trials_that_another_lacks():
-    """iADMM on a CPU beside eADMM on a GPU: both are ROAD, and neither may push out the other."""
+    """iADMM on a CPU and eADMM on a GPU: both are ROAD, and neither may replace the other."""
     gpu = [row for row in rows_of(5, "cuda", 0.1, "solvers") if row["settings"]["method"]["name"] == "road-paper"]
     cpu = [row for row in rows_of(2, "auto", 0.2, "solvers") if row["settings"]["method"]["name"].startswith("iadmm")]
-    assert len(kept_of([*gpu, *cpu])) == len(gpu) + len(cpu)
+    assert len(selected([*gpu, *cpu])) == len(gpu) + len(cpu)
     later = [row for row in methods(rows_of(7, "auto", 0.3), road=True) if row["settings"]["seed"] >= 70_005]
     early = methods(rows_of(5, "cuda", 0.1), road=True)
-    assert len(kept_of([*early, *later])) == len(early) + len(later)
+    assert len(selected([*early, *later])) == len(early) + len(later)
 
 
 def test_of_two_sets_of_pictures_the_one_with_more_rows_counts():
@@ -56,7 +56,7 @@ def test_of_two_sets_of_pictures_the_one_with_more_rows_counts():
     assert current([*other, *rows], EXPERIMENTS.values()) == (rows, 5)
 
 
-def test_rows_of_anything_else_are_left_out():
+def test_other_rows_are_omitted():
     (row, *_) = rows_of(1, "auto", 0.1)
     strange = [
         {"key": "a"},
@@ -85,23 +85,23 @@ def test_rows_of_anything_else_are_left_out():
         {"machine": {"name": "x"}},
     ],
 )
-def test_a_row_of_the_present_plan_that_is_broken_is_told(change):
+def test_a_damaged_row_of_the_current_plan_is_refused(change):
     (row, *_) = rows_of(1, "auto", 0.1)
     with pytest.raises(ValueError, match=rf"the row {row['key']} of noisy is not as roadict reproduce writes it"):
-        kept_of([row | change])
+        selected([row | change])
 
 
 @pytest.mark.parametrize("trace", [None, [], [[0, 0.1]], [[1]], [[1, None]], "ab"])
-def test_a_broken_trace_is_told(trace):
+def test_a_damaged_trace_is_refused(trace):
     (row, *_) = rows_of(1, "auto", 0.1, "solvers")
     assert row["settings"]["problem"]["trace"]
     row["result"]["trace"] = trace
     with pytest.raises(ValueError, match="not as roadict reproduce writes it"):
-        kept_of([row])
+        selected([row])
 
 
 @pytest.mark.parametrize("line", ['{"key": 3}', '{"key": []}', "[" * 100_000, "\xff\xfe", "null", '{"keys": "a"}'])
-def test_lines_that_are_no_rows_are_told_by_number(tmp_path, line):
+def test_lines_that_are_no_rows_are_reported_by_number(tmp_path, line):
     (tmp_path / "noisy.jsonl").write_bytes(b'{"key": "a"}\n' + line.encode("latin-1") + b"\n")
     with pytest.raises(ValueError, match="line 2, is not a row"):
         read_folder(tmp_path)

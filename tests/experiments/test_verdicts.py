@@ -1,4 +1,4 @@
-"""Verdicts on rows that were made up, so that the right answer is known."""
+"""Verdicts on synthetic rows, so that the right answer is known."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.verdicts import verdicts
 
 
-def made_up(name, result_of, number=4):
+def synthetic(name, result_of, number=4):
     """Rows of an experiment whose results are a function of the trial."""
     return [
         {"key": trial.key(), "settings": trial.settings(), "result": result_of(trial, index)}
@@ -37,7 +37,7 @@ def outcomes(rows):
 )
 def test_solvers(exact, inexact, expected):
     table = {"road-paper": exact, "iadmm-three": inexact, "iadmm-one": inexact}
-    assert outcomes(made_up("solvers", by_method(table, 0.5))) == expected
+    assert outcomes(synthetic("solvers", by_method(table, 0.5))) == expected
 
 
 def test_solvers_where_some_trials_fail():
@@ -45,14 +45,14 @@ def test_solvers_where_some_trials_fail():
         failed = trial.method.name == "road-paper" and trial.seed % 4 == 0
         return error(0.1 if failed else 1e-5)
 
-    first = verdicts(made_up("solvers", result))[0]
+    first = verdicts(synthetic("solvers", result))[0]
     assert first.outcome == "partly"
     assert "75% of 4 trials below 0.001" in first.numbers
     assert "mean error 0.025, median 1e-05" in first.numbers
 
 
 def test_solvers_with_too_few_samples_only():
-    rows = [row for row in made_up("solvers", by_method({}, 0.0)) if row["settings"]["problem"]["n_samples"] < 300]
+    rows = [row for row in synthetic("solvers", by_method({}, 0.0)) if row["settings"]["problem"]["n_samples"] < 300]
     assert outcomes(rows) == ["too few rows", "too few rows"]
 
 
@@ -61,18 +61,18 @@ def test_solvers_with_too_few_samples_only():
     [(1e-5, 0.02, "reproduced"), (1e-5, 1e-5, "not reproduced"), (5e-3, 0.02, "partly"), (0.1, 0.02, "not reproduced")],
 )
 def test_noise_free_for_every_size(road, floor, expected):
-    found = outcomes(made_up("noise-free", by_method({"road-paper": road}, floor)))
+    found = outcomes(synthetic("noise-free", by_method({"road-paper": road}, floor)))
     assert found == [expected] * 4
 
 
-def test_noise_free_tells_the_samples_that_each_needs():
+def test_noise_free_reports_the_samples_that_each_needs():
     needs = {"road-paper": 200, "blotless": 300, "ksvd": 400, "mod": 1000}
 
     def result(trial, index):
         needed = needs.get(trial.method.name, 100)
         return error(5e-3 if trial.problem.n_samples >= needed else 0.2)
 
-    verdict = next(v for v in verdicts(made_up("noise-free", result)) if v.claim.startswith("(16, 32, 3)"))
+    verdict = next(v for v in verdicts(synthetic("noise-free", result)) if v.claim.startswith("(16, 32, 3)"))
     assert verdict.outcome == "partly"  # fewer samples, but no zero at the end
     assert "ROAD (ρ = 10) 200" in verdict.numbers
     assert "BLOTLESS 300" in verdict.numbers
@@ -87,7 +87,7 @@ def test_noisy(from_samples, expected):
         road = 1e-3 if trial.problem.n_samples >= from_samples else 0.5
         return error(road if trial.method.name == "road-paper" else 0.05)
 
-    assert outcomes(made_up("noisy", result)) == [expected] * 2
+    assert outcomes(synthetic("noisy", result)) == [expected] * 2
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_noisy(from_samples, expected):
     [(1e-4, 0.1, "reproduced"), (1e-4, 1e-4, "partly"), (0.1, 0.1, "partly"), (0.1, 1e-4, "not reproduced")],
 )
 def test_bernoulli(road, others, expected):
-    assert outcomes(made_up("bernoulli", by_method({"road-paper": road}, others))) == [expected] * 2
+    assert outcomes(synthetic("bernoulli", by_method({"road-paper": road}, others))) == [expected] * 2
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_bernoulli(road, others, expected):
         ({"road": 27.0, "road-paper": 28.2, "ksvd": 27.9, "blotless": 27.8, "mod": 26.7}, "partly"),
     ],
 )
-def test_tables_compare_with_one_coder_and_tell_random_patches(scores, expected):
+def test_tables_compare_with_one_coder_and_report_random_patches(scores, expected):
     def result(trial, index):
         learner, _, coder = trial.method.name.rpartition("-")
-        # Another coder must not decide.
+        # Another coder must not count.
         known = {"road-paper": scores["road"]} | scores
         return {"psnr": known.get(learner, 20.0) if coder == "lasso" else 40.0}
 
-    (verdict,) = verdicts(made_up("zebra", result))
+    (verdict,) = verdicts(synthetic("zebra", result))
     assert verdict.outcome == expected
     assert f"ROAD {scores['road']:.2f} dB" in verdict.numbers
     assert f"ROAD (ρ = 10) {scores.get('road-paper', scores['road']):.2f} dB" in verdict.numbers
@@ -125,28 +125,28 @@ def test_tables_compare_with_one_coder_and_tell_random_patches(scores, expected)
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
+    ("number", "text"),
     [
         (1, "ROAD minus K-SVD +1.00 dB in one trial"),
         (4, "ROAD minus K-SVD +2.50 dB ± 0.65 (standard error of 4 trials: few, so this may change)"),
     ],
 )
-def test_tables_tell_how_sure_the_lead_is(number, words):
+def test_tables_report_the_standard_error_of_the_lead(number, text):
     def result(trial, index):
         # The level of a seed is common to all methods and must not count as spread.
         lead = trial.seed % 4 + 1 if trial.method.name.startswith("road") else 0
         worse = 0 if trial.method.name.startswith("ksvd") else 5
         return {"psnr": 10.0 * (trial.seed % 4) + 20 + lead - (0 if lead else worse)}
 
-    (verdict,) = verdicts(made_up("zebra", result, number))
-    assert words in verdict.numbers
+    (verdict,) = verdicts(synthetic("zebra", result, number))
+    assert text in verdict.numbers
 
 
 def test_every_claim_has_a_verdict():
     rows = [
         row
         for name, experiment in EXPERIMENTS.items()
-        for row in made_up(name, (lambda *_: {"psnr": 20.0}) if experiment.pictures else by_method({}, 0.1), 1)
+        for row in synthetic(name, (lambda *_: {"psnr": 20.0}) if experiment.pictures else by_method({}, 0.1), 1)
     ]
     claims = [f"{verdict.experiment}: {verdict.claim}" for verdict in verdicts(rows)]
     fewer = "ROAD needs fewer samples than the others and has no error floor"
@@ -168,11 +168,11 @@ def test_every_claim_has_a_verdict():
     assert all(verdict.outcome != "too few rows" for verdict in verdicts(rows))
 
 
-def test_rows_without_opponents_give_no_verdict():
+def test_rows_without_baselines_give_no_verdict():
     rows = [
         row
         for name in ("noise-free", "noisy", "bernoulli")
-        for row in made_up(name, by_method({}, 0.1), 1)
+        for row in synthetic(name, by_method({}, 0.1), 1)
         if row["settings"]["method"]["name"] in ("road-paper", "road-defaults")
     ]
     assert set(outcomes(rows)) == {"too few rows"}
@@ -188,7 +188,7 @@ def test_methods_are_compared_on_the_trials_they_share():
 
     rows = [
         row
-        for row in made_up("noisy", result, 4)
+        for row in synthetic("noisy", result, 4)
         if row["settings"]["method"]["name"].startswith("road") or row["settings"]["seed"] < 70_002
     ]
     for verdict in verdicts(rows):
@@ -206,7 +206,7 @@ def test_tables_are_judged_on_shared_trials():
 
     rows = [
         row
-        for row in made_up("zebra", result, 4)
+        for row in synthetic("zebra", result, 4)
         if row["settings"]["method"]["name"].startswith("road") or row["settings"]["seed"] < 70_002
     ]
     (verdict,) = verdicts(rows)
@@ -218,13 +218,13 @@ def test_a_lead_within_two_standard_errors_may_be_chance():
     def result(trial, index):
         return {"psnr": 28.0 + trial.method.name.startswith("road") * ((trial.seed % 2) - 0.4)}
 
-    (verdict,) = verdicts(made_up("zebra", result, 12))
+    (verdict,) = verdicts(synthetic("zebra", result, 12))
     assert "+0.10 dB ± 0.15 (standard error of 12 trials, so it may be chance)" in verdict.numbers
     assert "few" not in verdict.numbers
 
 
 @pytest.mark.parametrize(
-    ("name", "left_out", "words"),
+    ("name", "left_out", "text"),
     [
         ("noise-free", lambda s: s["method"]["name"] == "ksvd", "rows are missing of K-SVD"),
         ("bernoulli", lambda s: s["problem"]["n_samples"] >= 600 and s["method"]["name"] == "mod", "missing of MOD"),
@@ -238,13 +238,13 @@ def test_a_lead_within_two_standard_errors_may_be_chance():
         ("digits", lambda s: (s["seed"] % 2 == 0) == (s["method"]["name"] == "mod-lasso"), "no trial has rows of all"),
     ],
 )
-def test_half_a_comparison_is_no_verdict(name, left_out, words):
+def test_an_incomplete_comparison_is_no_verdict(name, left_out, text):
     tables = {"psnr": 20.0}
-    rows = made_up(name, lambda *_: tables if EXPERIMENTS[name].pictures else error(0.1), 2)
+    rows = synthetic(name, lambda *_: tables if EXPERIMENTS[name].pictures else error(0.1), 2)
     found = verdicts([row for row in rows if not left_out(row["settings"])])
     assert {verdict.outcome for verdict in found} == {"too few rows"}
-    assert all(words in verdict.numbers for verdict in found)
+    assert all(text in verdict.numbers for verdict in found)
 
 
 def test_verdicts_come_in_the_order_of_the_figure():
-    assert [verdict.claim[:5] for verdict in verdicts(made_up("noisy", by_method({}, 0.1), 1))] == ["30 dB", "20 dB"]
+    assert [verdict.claim[:5] for verdict in verdicts(synthetic("noisy", by_method({}, 0.1), 1))] == ["30 dB", "20 dB"]

@@ -7,7 +7,7 @@ from PIL import Image
 
 @pytest.fixture(scope="session")
 def scene():
-    """Edges, lines and a texture: something to see at every place, made by formula."""
+    """Edges, lines and a texture, from a formula: detail at every position."""
     y, x = np.mgrid[:96, :96] / 96
     waves = 0.5 + 0.25 * np.sin(40 * (x + 0.5 * y)) * (x > 0.5)
     disc = (np.hypot(x - 0.35, y - 0.4) < 0.25) * 0.4
@@ -25,7 +25,7 @@ def bomb():
 
 @pytest.fixture
 def program(roadict, monkeypatch, tmp_path):
-    """Run the program inside this process, in a folder of its own with a cache of its own."""
+    """Run the program in this process, in a folder of its own with a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return roadict
@@ -36,6 +36,6 @@ def eight_bits(picture):
 
 
 def luma8(path):
-    """Luma as the literature takes it: BT.601, 16 to 235, rounded to 8 bits. From Pillow's pixels, not our code's."""
+    """Luma as in the literature: BT.601, 16 to 235, rounded to 8 bits. From Pillow's pixels, not our code's."""
     rgb = np.asarray(Image.open(path).convert("RGB")).astype(float)
     return np.rint(16 + rgb @ [65.481, 128.553, 24.966] / 255) / 255

@@ -1,4 +1,4 @@
-"""The commands for pictures as people meet them: results, words, exit codes, and what is left in the folder."""
+"""The commands for pictures: results, messages, exit codes, and the files that remain."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_upscale_trains_once_and_again_when_the_cache_is_damaged(program, folder
     assert len(list((folder / "cache" / "roadict").iterdir())) == 2
 
 
-def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, folder, model, monkeypatch):
+def test_upscale_with_a_model_file_and_without_a_writable_cache(program, folder, model, monkeypatch):
     assert program("upscale", "small.png", "-o", "big.png", "--scale", 2, "--model", "model.npz", "-q") == (0, "", "")
     np.testing.assert_array_equal(read_picture("big.png"), model.predict(read_picture("small.png")))
     code, _, err = program("upscale", "small.png", "-o", "b.png", "--scale", 3, "--model", "model.npz")
@@ -85,26 +85,26 @@ def test_upscale_with_a_model_file_and_without_a_place_for_the_cache(program, fo
     Path("file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "file"))
     code, _, err = program("upscale", "small.png", "-o", "c.png", *TRAIN)
-    assert (code, "could not be kept" in err, Path("c.png").exists()) == (0, True, True)
+    assert (code, "could not be saved" in err, Path("c.png").exists()) == (0, True, True)
 
 
-def test_the_cache_of_users_without_a_home_or_with_a_relative_one(program, folder, monkeypatch):
+def test_the_cache_of_users_without_a_home_or_with_a_relative_cache_folder(program, folder, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setattr(Path, "home", lambda: folder / "home")
     code, _, err = program("upscale", "small.png", "-o", "a.png", *TRAIN)
-    assert (code, f"model kept in {folder}/home/.cache/roadict" in err) == (0, True)
+    assert (code, f"model saved in {folder}/home/.cache/roadict" in err) == (0, True)
     assert not Path("relative").exists()
 
-    def nobody():
+    def no_home():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(Path, "home", nobody)
+    monkeypatch.setattr(Path, "home", no_home)
     code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
-    assert (code, "could not be kept (the user has no home folder)" in err) == (0, True)
+    assert (code, "could not be saved (the user has no home folder)" in err) == (0, True)
     assert Path("b.png").read_bytes() == Path("a.png").read_bytes()
 
 
-def test_a_model_in_the_cache_under_another_ones_name_is_not_used(program, folder):
+def test_a_cached_model_under_the_name_of_another_is_not_used(program, folder):
     SuperResolution(3, method="random", n_components=16, random_state=0).fit([data.page()]).save("other.npz")
     assert program("upscale", "small.png", "-o", "a.png", *TRAIN)[0] == 0
     (cached,) = (folder / "cache" / "roadict").iterdir()
@@ -114,15 +114,15 @@ def test_a_model_in_the_cache_under_another_ones_name_is_not_used(program, folde
     assert Path("b.png").read_bytes() == Path("a.png").read_bytes()
 
 
-def test_what_else_lies_in_the_training_folder_is_passed_by(program, folder):
+def test_other_files_in_the_training_folder_are_ignored(program, folder):
     assert program("upscale", "small.png", "-o", "a.png", *TRAIN)[0] == 0
-    Path("train/.page.png").write_text("another system's note on page.png")
+    Path("train/.page.png").write_text("another system's metadata of page.png")
     Path("train/more.png").mkdir()
     code, _, err = program("upscale", "small.png", "-o", "b.png", *TRAIN)
     assert (code, "model from" in err) == (0, True)
 
 
-def test_16_bits_and_alpha_go_through(program, folder):
+def test_16_bits_and_alpha_are_preserved(program, folder):
     deep = np.dstack([data.astronaut()[:20, :20].astype(np.uint16) * 257, np.full((20, 20), 40_000, np.uint16)])
     write_picture("deep.png", deep)
     assert program("upscale", "deep.png", "-o", "big.tif", *TRAIN)[0] == 0
@@ -194,13 +194,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_changes_nothing(program, folder, case):
+def test_bad_input_is_reported_in_one_line_and_changes_no_file(program, folder, case):
     write_picture("grey.png", np.repeat(read_picture("whole.png")[..., None], 3, axis=2))
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    arguments, words = BAD[case]
+    arguments, message = BAD[case]
     code, out, err = program(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("roadict: error: ")
     assert err.count("\n") == 1
-    assert words in err
+    assert message in err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -20,7 +20,7 @@ def cleaned(noisy):
     return denoise(noisy, 0.08, **QUICK)
 
 
-def test_noise_is_taken_off(scene, noisy, cleaned):
+def test_noise_is_removed(scene, noisy, cleaned):
     assert psnr(cleaned, scene) > psnr(noisy, scene) + 6
 
 
@@ -29,13 +29,13 @@ def test_units_do_not_matter(noisy, cleaned):
     assert np.abs(scaled / 256 - cleaned).mean() < 2e-3
 
 
-def test_integers_stay_integers(scene, noisy):
+def test_integer_pictures_give_integers(scene, noisy):
     result = denoise(eight_bits(noisy), 20, **QUICK)
     assert (result.dtype, result.shape) == (np.uint8, scene.shape)
     assert psnr(result / 255, scene) > psnr(noisy, scene) + 5
 
 
-def test_colours_are_cleaned_and_alpha_stays(scene):
+def test_colours_are_denoised_and_alpha_is_unchanged(scene):
     colour = np.dstack([scene, scene[::-1], 1 - scene, scene.T])
     noise = np.random.default_rng(6).normal(0, 0.08, colour.shape) * [1, 1, 1, 0]
     result = denoise(colour + noise, 0.08, **QUICK)
@@ -67,27 +67,27 @@ def test_pictures_with_nothing_to_learn():
 
 @pytest.mark.parametrize("side", [9, 12, 16])
 def test_small_pictures_with_little_noise(scene, side):
-    """They have patches for fewer atoms than a bound of so little noise asks for."""
+    """They have patches for fewer atoms than so low a noise bound requires."""
     small = scene[30 : 30 + side, 40 : 40 + side]
     noisy = small + np.random.default_rng(8).normal(0, 0.01, small.shape)
     for sigma in (0.01, "auto"):
         assert psnr(denoise(noisy, sigma, max_iter=5, random_state=0), small) > 20
 
 
-def test_the_progress_goes_from_step_to_step():
-    told = []
+def test_the_progress_reports_every_stage_to_its_end():
+    calls = []
     colour = np.random.default_rng(9).random((12, 12, 3))
-    denoise(colour, 0.25, **(QUICK | {"max_iter": 4}), progress=lambda *step: told.append(step))
-    texts = list(dict.fromkeys(text for _, _, text in told))
+    denoise(colour, 0.25, **(QUICK | {"max_iter": 4}), progress=lambda *call: calls.append(call))
+    texts = list(dict.fromkeys(text for _, _, text in calls))
     assert texts == ["learning the dictionary", "refining the dictionary", "coding patches"]
     for text in texts:
-        steps = [(done, total) for done, total, other in told if other == text]
+        steps = [(done, total) for done, total, other in calls if other == text]
         assert steps == sorted(steps)
         assert steps[-1][0] == steps[-1][1]
-    assert [done for done, _, text in told if text == "coding patches"] == [100, 200, 300]
+    assert [done for done, _, text in calls if text == "coding patches"] == [100, 200, 300]
 
 
-def test_errors_say_what_to_do():
+def test_errors_name_the_remedy():
     with pytest.raises(ValueError, match="7 x 9 pixels; each side must have at least 8"):
         denoise(np.zeros((9, 7)))
     with pytest.raises(ValueError, match="sigma='much' must be 'auto' or a number"):
@@ -100,7 +100,7 @@ def test_errors_say_what_to_do():
         denoise(np.zeros((9, 9), np.uint8), 1e200)
 
 
-def test_a_callback_sees_the_dictionary_form_and_may_end_its_learning(scene):
+def test_a_callback_gets_the_dictionary_and_may_stop_its_learning(scene):
     seen = []
 
     def stop_at_the_third(snapshot):

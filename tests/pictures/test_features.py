@@ -3,7 +3,7 @@ import pytest
 from scipy.signal import convolve2d
 
 from roadict.pictures.features import derivatives, principal_axes
-from roadict.pictures.training import find_axes, gather
+from roadict.pictures.training import Sampling, find_axes, gather
 
 from .conftest import luma8
 
@@ -31,7 +31,7 @@ def test_a_mirrored_flat_picture_has_no_derivatives():
     assert not derivatives(np.full((9, 9), 0.3), 3).any()
 
 
-def test_axes_keep_the_energy_that_was_asked_for():
+def test_axes_retain_the_requested_energy():
     rng = np.random.default_rng(1)
     data = rng.normal(size=(500, 12)) * np.logspace(0, -3, 12)
     axes = principal_axes(data.T @ data, 0.99)
@@ -43,19 +43,8 @@ def test_axes_keep_the_energy_that_was_asked_for():
 
 def test_the_papers_training_matrix(shared):
     planes = [luma8(shared / "zebra_train" / f"{name}.bmp").astype(np.float32) for name in ("t36", "t64", "t65")]
-    axes = find_axes(planes, 3, 9, 3, "zero")
-    low, high = gather(
-        planes,
-        3,
-        9,
-        3,
-        features="derivatives",
-        edges="zero",
-        axes=axes,
-        turned=False,
-        at_most=10**9,
-        flat=0.0,
-        rng=np.random.default_rng(0),
-    )
+    sampling = Sampling(scale=3, size=9, stride=3, features="derivatives", edges="zero")
+    axes, rng = find_axes(planes, sampling), np.random.default_rng(0)
+    low, high = gather(planes, sampling, axes=axes, augment=False, max_samples=10**9, min_norm=0.0, rng=rng)
     assert low.shape == (11775, 33)
     assert high.shape == (11775, 81)

@@ -20,7 +20,7 @@ def noise(dtype, channels, seed=0):
 
 @pytest.mark.parametrize("suffix", [".png", ".tif"])
 @pytest.mark.parametrize(("dtype", "channels"), KINDS)
-def test_what_is_written_is_read(tmp_path, dtype, channels, suffix):
+def test_written_pictures_are_read_back(tmp_path, dtype, channels, suffix):
     if (dtype, channels, suffix) == (np.uint16, 2, ".tif"):
         pytest.skip("no reader for it; refused, see below")
     picture = noise(dtype, channels)
@@ -31,7 +31,7 @@ def test_what_is_written_is_read(tmp_path, dtype, channels, suffix):
 
 
 @pytest.mark.parametrize(("dtype", "channels"), KINDS)
-def test_a_mask_marks_what_is_not_black_whatever_its_colours_and_alpha(tmp_path, dtype, channels):
+def test_a_mask_marks_pixels_that_are_not_black_in_any_colours_and_alpha(tmp_path, dtype, channels):
     marked = noise(np.uint8, None) < 80
     picture = np.zeros((*marked.shape, channels or 1), dtype)
     picture[..., 0 if channels in (None, 2) else 1] = marked
@@ -42,17 +42,17 @@ def test_a_mask_marks_what_is_not_black_whatever_its_colours_and_alpha(tmp_path,
 
 
 @pytest.mark.parametrize("channels", [None, 3, 4])
-def test_pillow_reads_what_is_written(tmp_path, channels):
+def test_pillow_reads_written_pictures(tmp_path, channels):
     picture = noise(np.uint16, channels)
     write_picture(tmp_path / "x.png", picture)
     seen = np.asarray(Image.open(tmp_path / "x.png"))
-    # Pillow keeps 16 bits of grey and the upper 8 of colours.
+    # Pillow returns 16 bits of grey and the upper 8 of colours.
     np.testing.assert_array_equal(seen, picture if channels is None else picture >> 8)
 
 
-def test_16_bit_files_of_pillow_are_read(tmp_path):
+def test_16_bit_files_written_by_pillow_are_read(tmp_path):
     y, x = np.mgrid[:60, :80]
-    smooth = (300 * x + 7 * y**2).astype(np.uint16)  # for which Pillow takes three of the five filters
+    smooth = (300 * x + 7 * y**2).astype(np.uint16)  # Pillow uses three of the five filters for it
     Image.fromarray(smooth).save(tmp_path / "x.png")
     np.testing.assert_array_equal(read_picture(tmp_path / "x.png"), smooth)
 
@@ -91,7 +91,7 @@ def test_palettes_bits_transparent_colours_and_orientation(tmp_path):
     assert keyed[3, 4, 3] == 0
     turned = Image.fromarray(colours)
     exif = turned.getexif()
-    exif[0x0112] = 6  # to be turned by 90 degrees
+    exif[0x0112] = 6  # to be rotated by 90 degrees
     turned.save(tmp_path / "turned.png", exif=exif)
     np.testing.assert_array_equal(read_picture(tmp_path / "turned.png"), np.rot90(colours, -1))
 
@@ -115,39 +115,39 @@ def test_truncated_and_damaged_16_bit_pictures(tmp_path):
             read_picture(tmp_path / "bad.png")
 
 
-def test_what_is_no_picture_for_us(tmp_path, bomb):
+def test_files_that_are_no_usable_pictures_are_refused(tmp_path, bomb):
     colours = Image.fromarray(noise(np.uint8, 3))
     (tmp_path / "text.png").write_text("not a picture")
     (tmp_path / "empty.png").write_bytes(b"")
     colours.save(tmp_path / "moving.gif", save_all=True, append_images=[colours.rotate(90)])
     colours.convert("CMYK").save(tmp_path / "print.jpg")
     (tmp_path / "bomb.png").write_bytes(bomb)
-    for name, words in {
+    for name, message in {
         "text.png": "is no picture in a format",
         "empty.png": "is empty; save or copy",
         "moving.gif": "has 2 frames; save one",
         "print.jpg": "has CMYK colours; convert",
         "bomb.png": "has more than 178,956,970 pixels; cut or shrink",
     }.items():
-        with pytest.raises(PictureFileError, match=f"{name} {words}") as caught:
+        with pytest.raises(PictureFileError, match=f"{name} {message}") as caught:
             read_picture(tmp_path / name)
         assert "\n" not in str(caught.value)
 
 
 def test_formats_that_cannot_hold_the_picture_are_refused_and_nothing_is_written(tmp_path):
-    for name, picture, words in (
+    for name, picture, message in (
         ("x.jpg", noise(np.uint16, 3), "16 bits"),
         ("x.bmp", noise(np.uint8, 4), "transparency"),
         ("x.tif", noise(np.uint16, 2), "transparency"),
         ("x.xyz", noise(np.uint8, 3), "extension"),
     ):
-        with pytest.raises(PictureFileError, match=words):
+        with pytest.raises(PictureFileError, match=message):
             write_picture(tmp_path / name, picture)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_16_bit_pictures_are_turned_as_the_camera_noted(tmp_path, orientation):
+def test_16_bit_pictures_are_rotated_by_their_exif_orientation(tmp_path, orientation):
     picture = noise(np.uint16, 3)
     tags = [(274, "H", 1, orientation, True)]
     tifffile.imwrite(tmp_path / "x.tif", picture, photometric="rgb", extratags=tags)
@@ -169,7 +169,7 @@ def test_16_bit_tiffs_of_other_programs(tmp_path):
     np.testing.assert_array_equal(read_picture(tmp_path / "negative.tif"), grey)
 
 
-def test_a_16_bit_tiff_in_a_compression_that_is_not_at_hand_is_not_called_damaged(tmp_path, monkeypatch):
+def test_a_16_bit_tiff_in_an_unavailable_compression_is_not_called_damaged(tmp_path, monkeypatch):
     write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
 
     def fail(*_):
@@ -180,7 +180,7 @@ def test_a_16_bit_tiff_in_a_compression_that_is_not_at_hand_is_not_called_damage
         read_picture(tmp_path / "x.tif")
 
 
-def test_a_colour_that_stands_for_transparency_keeps_bits_and_greyness(tmp_path):
+def test_a_transparent_colour_preserves_bits_and_grey(tmp_path):
     for dtype in (np.uint8, np.uint16):
         picture = noise(dtype, None)
         Image.fromarray(picture).save(tmp_path / "key.png", transparency=int(picture[3, 4]))
@@ -197,31 +197,31 @@ def test_the_picture_of_a_camera_file_with_previews_is_its_first(tmp_path):
     np.testing.assert_array_equal(read_picture(tmp_path / "camera.jpg"), read_picture(tmp_path / "plain.jpg"))
 
 
-def test_drawings_are_refused_before_another_program_runs(tmp_path, monkeypatch):
+def test_vector_drawings_are_refused_before_another_program_runs(tmp_path, monkeypatch):
     Image.fromarray(noise(np.uint8, 3)).save(tmp_path / "x.png", format="EPS")
     monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_: pytest.fail("Ghostscript was started"))
-    with pytest.raises(PictureFileError, match="is a drawing, not pixels; convert it to PNG"):
+    with pytest.raises(PictureFileError, match="is a vector drawing, not pixels; convert it to PNG"):
         read_picture(tmp_path / "x.png")
 
 
 @pytest.mark.parametrize("failure", [TypeError, AttributeError, RuntimeError])
-def test_whatever_the_readers_raise_on_broken_bytes_is_damage(tmp_path, monkeypatch, failure):
+def test_any_error_of_the_readers_on_damaged_bytes_is_reported_as_damage(tmp_path, monkeypatch, failure):
     write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
 
     def fail(*_):
-        raise failure("said by tifffile")
+        raise failure("from tifffile")
 
     monkeypatch.setattr(tifffile, "imread", fail)
     with pytest.raises(PictureFileError, match="damaged or cut short"):
         read_picture(tmp_path / "x.tif")
 
 
-def test_a_broken_tiff_says_nothing_on_its_own(tmp_path):
-    """In a process of its own, as a test runner's handlers would catch what tifffile logs."""
+def test_a_damaged_tiff_logs_nothing(tmp_path):
+    """In a process of its own, as the test runner's handlers would catch what tifffile logs."""
     write_picture(tmp_path / "x.tif", noise(np.uint16, 3))
     raw = bytearray((tmp_path / "x.tif").read_bytes())
-    place = raw.index(struct.pack("<HHI", 305, 2, 12))  # the tag that names the program, made to point beyond the end
-    raw[place + 8 : place + 12] = b"\xff\xff\xff\x00"
+    offset = raw.index(struct.pack("<HHI", 305, 2, 12))  # the tag that names the program, made to point beyond the end
+    raw[offset + 8 : offset + 12] = b"\xff\xff\xff\x00"
     (tmp_path / "x.tif").write_bytes(raw)
     code = "import sys; from roadict.pictures.files import read_picture as r; print(r(sys.argv[1]).shape)"
     ran = subprocess.run([sys.executable, "-c", code, tmp_path / "x.tif"], capture_output=True, text=True, check=True)

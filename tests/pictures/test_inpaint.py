@@ -13,7 +13,7 @@ QUICK = {"n_components": 64, "max_iter": 20, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def scene():
-    """Two fields of stripes some four pixels wide: a texture that smoothness does not tell."""
+    """Two fields of stripes some four pixels wide: a texture that smoothness cannot predict."""
     y, x = np.mgrid[:40, :40]
     return 0.5 + 0.3 * np.where(x + y < 44, np.sin(1.5 * x + 0.8 * y), np.sin(1.6 * y - 0.4 * x))
 
@@ -33,7 +33,7 @@ def test_textures_are_filled_better_than_by_smoothness(scene, missing, filled):
     assert psnr(filled, scene) > psnr(smooth, scene) + 4
 
 
-def test_what_was_observed_stays_and_what_was_missing_does_not_count(scene, missing, filled):
+def test_observed_pixels_are_unchanged_and_missing_values_are_ignored(scene, missing, filled):
     np.testing.assert_array_equal(filled[~missing], scene[~missing])
     for mark in (0.123, -1e300):
         np.testing.assert_array_equal(inpaint(np.where(missing, mark, scene), missing, **QUICK), filled)
@@ -41,7 +41,7 @@ def test_what_was_observed_stays_and_what_was_missing_does_not_count(scene, miss
 
 @pytest.mark.parametrize(("factor", "offset"), [(1, 0.3), (1000, 0), (255, 0)])
 def test_floats_of_any_range(scene, missing, filled, factor, offset):
-    """Beyond white by a little, of twelve bits or so, of eight bits."""
+    """A little above white, about twelve bits, eight bits."""
     picture = factor * (scene + offset)
     result = inpaint(np.where(missing, 0, picture), missing, **QUICK)
     assert psnr(result / factor - offset, scene) > psnr(filled, scene) - 2
@@ -60,15 +60,15 @@ def test_transparent_pixels_are_the_mask_and_become_opaque(scene, missing):
     np.testing.assert_array_equal(result[..., 0], by_mask)
 
 
-def test_transparent_pixels_of_floats_may_be_nan_and_the_progress_is_told():
+def test_transparent_pixels_of_floats_may_be_nan_and_the_progress_is_reported():
     grey, missing = np.full((12, 12), 0.5), np.eye(12, dtype=bool)
     grey[:, ::2] *= 0.9
-    told = []
+    calls = []
     picture = np.dstack([np.where(missing, np.nan, grey), ~missing])
-    result = inpaint(picture, **QUICK, progress=lambda *step: told.append(step))
+    result = inpaint(picture, **QUICK, progress=lambda *call: calls.append(call))
     np.testing.assert_array_equal(result[..., 0][~missing], grey[~missing])
     assert np.abs(result[..., 0] - grey).max() < 0.1
-    coding = [done / total for done, total, text in told if text == "coding patches"]
+    coding = [done / total for done, total, text in calls if text == "coding patches"]
     np.testing.assert_allclose(coding, np.linspace(0.1, 1, 10))
 
 
@@ -84,14 +84,14 @@ def test_colours_holes_and_single_pixels(scene):
     assert np.abs(result[10, 10].astype(int) - colour[10, 10]).max() < 25
 
 
-def test_the_rough_filling_is_between_what_is_near():
+def test_the_rough_filling_is_a_mean_of_its_surroundings():
     plane = np.full((40, 40), 3.0, np.float32)
     missing = np.ones((40, 40), bool)
     missing[0, 0] = False
     np.testing.assert_allclose(rough_filling(np.where(missing, 9, plane), missing), 3.0, rtol=1e-3)
 
 
-def test_errors_say_what_to_do(scene):
+def test_errors_name_the_remedy(scene):
     with pytest.raises(ValueError, match=r"mask has shape \(1, 1\) and the picture \(40, 40\)"):
         inpaint(scene, np.ones((1, 1)))
     with pytest.raises(ValueError, match="all pixels are missing"):
@@ -104,7 +104,7 @@ def test_errors_say_what_to_do(scene):
         inpaint(np.zeros((4, 9)), np.eye(4, 9))
 
 
-def test_a_callback_may_end_the_learning(scene):
+def test_a_callback_may_stop_the_learning(scene):
     seen = []
 
     def stop(snapshot):

@@ -19,7 +19,7 @@ def grids(draw):
 
 
 @given(grids())
-def test_patches_that_nobody_changed_give_back_the_picture_to_the_last_bit(grid):
+def test_unchanged_patches_give_back_the_picture_to_the_last_bit(grid):
     picture, size, stride = grid
     back = PatchMean(picture.shape, size, picture.dtype)
     back.add(all_patches(picture, size, stride), *(starts(length, size, stride) for length in picture.shape))
@@ -40,7 +40,7 @@ def test_every_pixel_is_covered_and_no_patch_leaves_the_picture(length, size, st
     assert (np.diff(first)[:-1] == stride).all()
 
 
-def test_the_paper_counts_its_patches_so():
+def test_the_number_of_patches_is_the_papers():
     assert len(starts(28, 6, 4)) ** 2 == 49  # a digit: the last row and column are clamped
     assert len(starts(174, 9, 3)) * len(starts(213, 9, 3)) == 3864
 
@@ -51,7 +51,7 @@ def test_patches_are_those_of_scikit_image():
     np.testing.assert_array_equal(all_patches(picture, 5, 3), expected)
 
 
-def test_the_mean_is_the_mean_of_all_that_cover_a_pixel_in_whatever_portions_they_come():
+def test_the_mean_is_over_all_patches_that_cover_a_pixel_in_any_bands():
     rng = np.random.default_rng(1)
     patches = rng.random((9 * 8, 16))
     rows, columns = starts(13, 4, 1)[:9], starts(11, 4, 1)
@@ -67,6 +67,6 @@ def test_the_mean_is_the_mean_of_all_that_cover_a_pixel_in_whatever_portions_the
     np.testing.assert_allclose(mean.mean[count > 0], (total / np.maximum(count, 1))[count > 0], rtol=1e-13)
 
 
-def test_only_what_is_asked_for_is_copied():
+def test_only_the_requested_patches_are_copied():
     picture = np.lib.stride_tricks.as_strided(np.zeros(1), (100_000, 100_000), (0, 0))  # 80 GB if it were real
     assert extract(picture, 9, np.array([50_000]), np.array([0, 70_000])).shape == (2, 81)

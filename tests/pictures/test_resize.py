@@ -31,14 +31,14 @@ def test_set5_has_the_published_figures(shared):
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 50), st.integers(1, 50))
-def test_a_constant_stays_and_mirroring_commutes(height, width, tall, wide):
+def test_a_constant_is_preserved_and_mirroring_commutes(height, width, tall, wide):
     np.testing.assert_allclose(resize(np.full((height, width), 0.7), (tall, wide)), 0.7, rtol=1e-12)
     picture = np.random.default_rng(height).random((height, width))
     turned = resize(picture[::-1].T, (wide, tall))
     np.testing.assert_allclose(turned, resize(picture, (tall, wide))[::-1].T, atol=1e-12)
 
 
-def test_a_quadratic_is_reproduced_where_no_edge_is_near():
+def test_a_quadratic_is_reproduced_away_from_edges():
     # For Keys' kernel a = -1/2 is the one value that does so.
     x = np.arange(30.0)
     big = resize((x**2)[None], (1, 90))[0]
@@ -55,7 +55,7 @@ def test_shrinking_agrees_with_pillows_bicubic_to_its_rounding():
     np.testing.assert_allclose(ours[2:-2, 2:-2], pillow[2:-2, 2:-2], atol=1e-5)
 
 
-def test_channels_are_resized_each_by_itself():
+def test_channels_are_resized_independently():
     picture = np.random.default_rng(1).random((7, 9, 3))
     together = resize(picture, (14, 18))
     for channel in range(3):

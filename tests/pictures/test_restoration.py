@@ -1,12 +1,10 @@
-"""What denoising and inpainting are made of, on patches whose answer is known."""
-
-import sys
+"""The parts of denoising and inpainting, on patches with a known answer."""
 
 import numpy as np
 import pytest
 
 from roadict.pictures import denoise, inpaint
-from roadict.pictures.restoration import Effort, Patches, centred, code_plane, learned_atoms, refined, some_patches
+from roadict.pictures.restoration import Options, Patches, centred, code_plane, learned_atoms, refined, sample_patches
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +21,8 @@ def planted():
 
 
 def pool_of(values, observed=None):
-    kept = values if observed is None else np.where(observed, values, 0).astype(np.float32)
-    return Patches(kept, observed, np.zeros((len(values), 1), np.float32))
+    visible = values if observed is None else np.where(observed, values, 0).astype(np.float32)
+    return Patches(visible, observed, np.zeros((len(values), 1), np.float32))
 
 
 def test_means_and_energies_are_those_of_the_observed_pixels():
@@ -39,16 +37,16 @@ def test_means_and_energies_are_those_of_the_observed_pixels():
     assert (patches.means[0], patches.energy()[0]) == (0, 0)
 
 
-def test_some_patches_are_of_all_planes_and_of_different_places():
+def test_sampled_patches_come_from_all_planes_and_from_distinct_positions():
     planes = [np.arange(120, dtype=np.float32).reshape(10, 12) ** 2, np.full((10, 12), -5, np.float32)]
-    patches = some_patches(planes, None, 8, 12, np.random.default_rng(2))
+    patches = sample_patches(planes, None, 8, 12, np.random.default_rng(2))
     flat = ~patches.values.any(axis=1)
     assert (patches.means[flat] == -5).all()
     assert (np.count_nonzero(flat), len(np.unique(patches.means[~flat]))) == (6, 6)
-    assert len(some_patches(planes, None, 8, 10**6, np.random.default_rng(2)).values) == 2 * 15
+    assert len(sample_patches(planes, None, 8, 10**6, np.random.default_rng(2)).values) == 2 * 15
 
 
-def test_true_atoms_stay_when_they_are_refined_on_what_was_observed(planted):
+def test_true_atoms_are_preserved_by_refining_on_the_observed_pixels(planted):
     atoms, values = planted
     observed = np.random.default_rng(3).random(values.shape) < 0.6
     for pool in (pool_of(values), pool_of(values, observed)):
@@ -70,85 +68,84 @@ def test_refining_lowers_the_error_of_the_codes(planted):
     assert misfit(better) < 0.5 * misfit(rough)
 
 
-def test_atoms_without_use_become_the_patches_that_are_coded_worst():
+def test_unused_atoms_are_replaced_by_the_worst_coded_patches():
     axes = np.eye(64, dtype=np.float32)
     values = np.concatenate([axes[[0, 1, 2] * 5], 3 * axes[[20]], 2 * axes[[21]], 0.5 * axes[[22]]])
     again = refined(axes[[0, 1, 2, 10, 11]], pool_of(values), 0.01, 2, 1)
     np.testing.assert_allclose(again, axes[[0, 1, 2, 20, 21]], atol=1e-3)
 
 
-def test_nothing_to_code_leaves_unused_atoms_as_patches_or_as_they_were():
+def test_unused_atoms_become_patches_or_are_unchanged_where_nothing_is_coded():
     axes = np.eye(64, dtype=np.float32)
     again = refined(axes[:3], pool_of(0.01 * axes[[7]]), 1.0, 2, 1)
     np.testing.assert_allclose(again, axes[[7, 1, 2]], atol=1e-6)
 
 
-def test_few_patches_get_few_atoms_and_the_progress_is_told(planted):
-    told = []
-    effort = Effort.checked(64, 3, 0, 1, lambda *step: told.append(step))
-    atoms = learned_atoms(pool_of(planted[1][:40]), effort, level=0.1, code_level=0.1, at_most=2, sweeps=2)
+def test_few_patches_get_few_atoms_and_the_progress_is_reported(planted):
+    calls = []
+    options = Options.checked(64, 3, 0, 1, lambda *call: calls.append(call))
+    atoms = learned_atoms(pool_of(planted[1][:40]), options, level=0.1, code_level=0.1, max_atoms=2, sweeps=2)
     assert atoms.shape == (10, 64)
-    assert told[-3:] == [(3, 3, "learning the dictionary"), (1, 2, "refining the dictionary"), (2, 2, told[-1][2])]
+    assert calls[-3:] == [(3, 3, "learning the dictionary"), (1, 2, "refining the dictionary"), (2, 2, calls[-1][2])]
 
 
 def test_patches_with_hardly_an_observed_pixel_are_coded_by_the_rough_filling(planted):
     observed = np.zeros((20, 20), bool)
     observed[:, 0] = True
-    told = []
+    shares = []
     found = code_plane(
         np.full((20, 20), 0.7, np.float32),
         observed,
         planted[0],
         8,
         level=0.01,
-        at_most=2,
+        max_atoms=2,
         n_jobs=1,
-        advance=told.append,
+        advance=shares.append,
     )
     np.testing.assert_allclose(found, 0.7, rtol=1e-5)
-    assert told[-1] == 1
+    assert shares[-1] == 1
 
 
 def test_only_patches_with_wanted_pixels_are_coded(planted):
     rng = np.random.default_rng(5)
     plane, wanted = rng.random((24, 24)).astype(np.float32), np.zeros((24, 24), bool)
     wanted[3, 4] = True
-    settings = {"level": 0.1, "at_most": 2, "n_jobs": 1, "advance": lambda share: None}
+    settings = {"level": 0.1, "max_atoms": 2, "n_jobs": 1, "advance": lambda share: None}
     part = code_plane(plane, None, planted[0], 8, wanted=wanted, **settings)
     np.testing.assert_allclose(part[wanted], code_plane(plane, None, planted[0], 8, **settings)[wanted], rtol=1e-6)
     np.testing.assert_array_equal(part[12:], plane[12:])
 
 
-def test_effort_refuses_what_cannot_be():
+def test_options_out_of_range_are_refused():
     for change in ({"n_components": 0}, {"max_iter": 2.5}, {"n_jobs": 0}, {"random_state": -1}):
         good = {"n_components": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1, "progress": None}
         with pytest.raises(ValueError, match=f"{next(iter(change))}="):
-            Effort.checked(**(good | change))
+            Options.checked(**(good | change))
 
 
 class PoolKnownError(Exception):
     """Ends a run when the pool is known."""
 
 
-@pytest.mark.parametrize("name", ["denoise", "inpaint"])
-def test_patches_with_too_little_to_see_are_not_learned_from(monkeypatch, name):
-    module = sys.modules[f"roadict.pictures.{name.removesuffix('e')}ing"]  # the package has a function of this name
+@pytest.mark.parametrize("name", ["denoising", "inpainting"])
+def test_patches_with_too_little_detail_are_not_learned_from(monkeypatch, name):
     pools = []
 
     def learned_atoms(pool, *others, **settings):
         pools.append(pool)
         raise PoolKnownError
 
-    monkeypatch.setattr(module, "learned_atoms", learned_atoms)
+    monkeypatch.setattr(f"roadict.pictures.{name}.learned_atoms", learned_atoms)
     rng = np.random.default_rng(6)
     picture = 0.5 + rng.normal(0, 0.05, (40, 80))
     picture[:, 40:] += 0.3 * np.sin(np.arange(40))
     missing = np.zeros(picture.shape, bool)
     missing[:, :20] = rng.random((40, 20)) < 0.9
     with pytest.raises(PoolKnownError):
-        denoise(picture, 0.05, random_state=0) if name == "denoise" else inpaint(picture, missing, random_state=0)
+        denoise(picture, 0.05, random_state=0) if name == "denoising" else inpaint(picture, missing, random_state=0)
     (pool,) = pools
-    if name == "denoise":
+    if name == "denoising":
         assert len(pool.values) < 0.7 * 33 * 73  # half of the picture is noise
         assert pool.energy().min() > 0.05**2
     else:

@@ -17,7 +17,7 @@ from .conftest import eight_bits
 
 FEW = Recipe(max_samples=500)
 QUICK = {"n_components": 32, "max_iter": 15, "recipe": FEW, "random_state": 0, "n_jobs": 1}
-# What version 0.1.0 wrote beside the arrays, for SuperResolution(2, approach="zeyde", coder="omp").
+# What version 0.1.0 wrote next to the arrays, for SuperResolution(2, approach="zeyde", coder="omp").
 PARAMETERS_OF_0_1_0 = {
     "scale": 2,
     "approach": "zeyde",
@@ -49,15 +49,15 @@ def model():
 @pytest.mark.parametrize(
     ("approach", "last"), [("anchored", "fitting the atoms' regressors"), ("zeyde", "coding patches")]
 )
-def test_all_of_the_training_tells_its_progress(approach, last, monkeypatch):
+def test_all_stages_of_the_training_report_progress(approach, last, monkeypatch):
     monkeypatch.setattr(predictors, "BATCH", 2000)
-    told = []
+    calls = []
     model = SuperResolution(2, approach=approach, **(QUICK | {"n_components": 20, "max_iter": 4}))
-    model.fit([data.page(), data.coins()], lambda *step: told.append(step))
-    texts = list(dict.fromkeys(text for _, _, text in told))
+    model.fit([data.page(), data.coins()], lambda *call: calls.append(call))
+    texts = list(dict.fromkeys(text for _, _, text in calls))
     assert texts == ["finding the axes of the features", "gathering patches", "learning the dictionary", last]
     for text in texts:
-        steps = [(done, total) for done, total, other in told if other == text]
+        steps = [(done, total) for done, total, other in calls if other == text]
         assert len(steps) > 1
         assert steps == sorted(set(steps))
         assert steps[-1][0] == steps[-1][1]
@@ -73,7 +73,7 @@ def test_back_projection_makes_the_result_shrink_to_the_input(model, monkeypatch
 
 
 @pytest.mark.parametrize("patch_size", [None, 16])
-def test_tiles_do_not_show(monkeypatch, patch_size):
+def test_tiles_leave_no_seams(monkeypatch, patch_size):
     recipe = replace(FEW, patch_size=patch_size)
     model = SuperResolution(2, method="random", **(QUICK | {"recipe": recipe})).fit([data.page()[:120, :120]])
     picture = data.astronaut()[100:140, 200:250] / 255
@@ -86,7 +86,7 @@ def test_tiles_do_not_show(monkeypatch, patch_size):
             np.testing.assert_allclose(model.predict(picture), whole, rtol=0, atol=1e-6)
 
 
-def test_dtype_range_and_channels_stay(model):
+def test_dtype_range_and_channels_are_preserved(model):
     colour = data.astronaut()[:20, :24]
     expected = model.predict(colour)
     assert (expected.shape, expected.dtype) == ((40, 48, 3), np.uint8)
@@ -114,7 +114,7 @@ def test_floats_of_any_range_give_the_same_picture(approach):
     assert np.isfinite(fitted[0].predict(picture * 1e300)).all()
 
 
-def test_alpha_is_enlarged_by_bicubic_and_does_not_touch_the_colours(model):
+def test_alpha_is_enlarged_by_bicubic_and_does_not_change_the_colours(model):
     colour = data.astronaut()[:16, :20]
     alpha = (np.arange(320).reshape(16, 20, 1) % 256).astype(np.uint8)
     both = model.predict(np.dstack([colour, alpha]))
@@ -168,7 +168,7 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     np.testing.assert_array_equal(first.predictor_.regressors, second.predictor_.regressors)
 
 
-def test_a_loaded_model_codes_with_the_threads_that_it_is_given(tmp_path, monkeypatch):
+def test_a_loaded_model_codes_with_the_requested_threads(tmp_path, monkeypatch):
     SuperResolution(2, approach="zeyde", method="random", **QUICK).fit([data.page()]).save(tmp_path / "model.npz")
     again = SuperResolution.load(tmp_path / "model.npz")
     again.n_jobs = 3
@@ -233,23 +233,23 @@ def test_models_of_version_0_1_0_open(tmp_path):
         np.testing.assert_array_equal(again[name], values)
 
 
-def test_foreign_and_broken_model_files(tmp_path, model):
+def test_foreign_and_damaged_model_files(tmp_path, model):
     write_model(tmp_path / "road.npz", "ROAD", {}, {})
     with pytest.raises(ModelFileError, match="holds a 'ROAD' model"):
         SuperResolution.load(tmp_path / "road.npz")
     arrays = model.predictor_.arrays() | {"axes": model.axes_}
     for change in ({"axes": model.axes_[:, 1:]}, {"regressors": np.zeros(3)}, {"axes": model.axes_ * np.nan}):
         write_model(tmp_path / "bad.npz", "SuperResolution", saved_parameters(model), arrays | change)
-        with pytest.raises(ModelFileError, match="not a whole"):
+        with pytest.raises(ModelFileError, match="not a complete"):
             SuperResolution.load(tmp_path / "bad.npz")
     for change in ({"alpha": -1.0}, {"scale": 7}, {"taste": "salty"}):
         write_model(tmp_path / "bad.npz", "SuperResolution", saved_parameters(model) | change, arrays)
-        with pytest.raises(ModelFileError, match="not a whole"):
+        with pytest.raises(ModelFileError, match="not a complete"):
             SuperResolution.load(tmp_path / "bad.npz")
 
 
-def test_errors_say_what_to_do(model):
-    for parameters, words in (
+def test_errors_name_the_remedy(model):
+    for parameters, message in (
         ({"scale": 5}, "scale=5 must be 2, 3 or 4"),
         ({"scale": 2.0}, "scale=2.0 must be 2, 3 or 4"),
         ({"scale": np.array([2, 3])}, "must be 2, 3 or 4"),
@@ -258,9 +258,9 @@ def test_errors_say_what_to_do(model):
         ({"recipe": Recipe(stride=40)}, "stride=40 must be at most"),
         ({"recipe": {"rho": 10.0}}, "must be a roadict.pictures.Recipe or None"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             SuperResolution(**parameters).fit([data.page()])
-    for recipe, words in (
+    for recipe, message in (
         ({"features": "smell"}, "features='smell' must be"),
         ({"coder": "morse"}, "coder='morse' must be"),
         ({"engine": "abacus"}, "engine='abacus' must be one of"),
@@ -273,7 +273,7 @@ def test_errors_say_what_to_do(model):
         ({"n_nonzero_coefs": 0}, "n_nonzero_coefs=0"),
         ({"back_projection": -1}, "back_projection=-1"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             Recipe(**recipe)
     with pytest.raises(ValueError, match="no training pictures"):
         SuperResolution().fit([])
@@ -281,7 +281,7 @@ def test_errors_say_what_to_do(model):
         SuperResolution().fit([data.page()[:20, :20]])
     with pytest.raises(ValueError, match="training picture 1 has 5 x 5 pixels"):
         SuperResolution().fit([np.zeros((5, 5))])
-    with pytest.raises(ValueError, match="has not learned"):
+    with pytest.raises(ValueError, match="is not fitted yet; call fit, or load a model"):
         SuperResolution().predict(np.zeros((9, 9)))
     with pytest.raises(ValueError, match="2 x 2 pixels; each side must have at least 3"):
         model.predict(np.zeros((2, 2)))
@@ -291,7 +291,7 @@ def test_errors_say_what_to_do(model):
         model.predict(np.full((9, 9), np.nan))
 
 
-def test_a_callback_sees_the_dictionary_form():
+def test_a_callback_gets_the_dictionary_of_every_iteration():
     seen = []
     fresh = SuperResolution(2, n_components=8, max_iter=3, recipe=Recipe(epsilon=0.8), random_state=0)
     fresh.fit([data.page()], callback=lambda snapshot: seen.append(snapshot.dictionary.shape[0]))

@@ -14,12 +14,12 @@ SAMPLING = Sampling(scale=2, size=6, stride=2, features="pixels", edges="mirrore
 
 
 def samples_of(picture, **changes):
-    settings = {"axes": None, "flat": 0.0, "turned": True, "at_most": 10**9} | changes
+    settings = {"axes": None, "min_norm": 0.0, "augment": True, "max_samples": 10**9} | changes
     return gather([picture.astype(np.float32) / 255], SAMPLING, rng=np.random.default_rng(0), **settings)
 
 
-def test_turned_pictures_are_eight_and_teach_the_same_whichever_way_up():
-    found, plain = samples_of(PAGE), samples_of(PAGE, turned=False)
+def test_augmented_pictures_are_eight_and_give_the_same_samples_in_any_orientation():
+    found, plain = samples_of(PAGE), samples_of(PAGE, augment=False)
     assert len(found.low) == len(found.high) == 8 * len(plain.low)
     for view in (PAGE.T, PAGE[::-1], PAGE[:, ::-1], np.rot90(PAGE)):
         turned = samples_of(view)
@@ -27,18 +27,18 @@ def test_turned_pictures_are_eight_and_teach_the_same_whichever_way_up():
             np.testing.assert_allclose(np.sort(ours.sum(axis=1)), np.sort(theirs.sum(axis=1)), atol=1e-5)
 
 
-def test_about_as_many_samples_as_asked_for_none_of_them_flat():
+def test_about_as_many_samples_as_requested_and_none_below_the_norm():
     everything = samples_of(PAGE)
-    some = samples_of(PAGE, at_most=1000)
+    some = samples_of(PAGE, max_samples=1000)
     assert 800 < len(some.low) < 1200
     rows = {row.tobytes() for row in everything.high}
     assert all(row.tobytes() in rows for row in some.high)
     norms = np.linalg.norm(everything.low, axis=1)
     middle = float(np.median(norms))
-    assert len(samples_of(PAGE, flat=middle).low) == np.count_nonzero(norms >= middle)
+    assert len(samples_of(PAGE, min_norm=middle).low) == np.count_nonzero(norms >= middle)
 
 
-def test_every_regressor_learns_the_law_of_its_own_neighbourhood_on_both_sides_of_zero():
+def test_every_regressor_learns_the_map_of_its_own_neighbourhood_in_both_signs():
     rng = np.random.default_rng(0)
     atoms = np.eye(6, dtype=np.float32)[:2]
     which = rng.integers(0, 2, 3000)
@@ -52,14 +52,14 @@ def test_every_regressor_learns_the_law_of_its_own_neighbourhood_on_both_sides_o
 
 def learn(**changes):
     given = {"method": "road", "epsilon": 0.5, "max_iter": 12, "seed": np.random.SeedSequence(0), "n_jobs": 1}
-    told = []
+    calls = []
     values = np.random.default_rng(1).normal(size=(60, 8))
-    atoms = learn_dictionary(values, 6, progress=lambda *step: told.append(step), **(given | changes))
+    atoms = learn_dictionary(values, 6, progress=lambda *call: calls.append(call), **(given | changes))
     np.testing.assert_allclose(np.linalg.norm(atoms, axis=1), 1, rtol=1e-6)
-    return values, atoms, told
+    return values, atoms, calls
 
 
-def test_two_stage_methods_take_a_sixth_of_the_iterations():
+def test_two_stage_methods_run_a_sixth_of_the_iterations():
     assert learn()[2][-1][1] == 12
     assert learn(method="mod")[2][-1] == (2, 2, "learning the dictionary")
     assert learn(method="mod", max_iter=3)[2][-1][1] == 1
@@ -67,9 +67,9 @@ def test_two_stage_methods_take_a_sixth_of_the_iterations():
 
 def test_random_atoms_are_samples():
     values, atoms, _ = learn(method="random")
-    likeness = atoms @ (values / np.linalg.norm(values, axis=1, keepdims=True)).T
-    np.testing.assert_allclose(likeness.max(axis=1), 1)
-    assert len(set(likeness.argmax(axis=1))) == 6
+    similarity = atoms @ (values / np.linalg.norm(values, axis=1, keepdims=True)).T
+    np.testing.assert_allclose(similarity.max(axis=1), 1)
+    assert len(set(similarity.argmax(axis=1))) == 6
 
 
 @pytest.mark.parametrize(

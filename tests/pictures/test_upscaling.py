@@ -1,4 +1,4 @@
-"""Enlarge in one call: where the model comes from, what is refused, and where it is saved."""
+"""Enlarge in one call: where the model comes from and is saved, and what is refused."""
 
 import inspect
 import sys
@@ -48,24 +48,24 @@ def test_models_are_cached_by_version_settings_and_pictures(monkeypatch):
     assert [source(PAGE), source(PAGE)] == ["training", "model"]
 
 
-def test_numbers_of_numpy_find_the_same_model(cache):
+def test_numpy_scalars_find_the_same_model(cache):
     for scale in (2, np.int64(2)):
         trained(SuperResolution(scale, method="random", n_components=8, random_state=0), [PAGE])
     assert len(list(cache.iterdir())) == 1
 
 
-def test_pictures_to_learn_from_are_used_and_the_model_is_saved(cache):
-    teachers, messages = [data.page(), data.camera()[::4, ::4]], []
+def test_training_pictures_are_used_and_the_model_is_saved(cache):
+    pictures, messages = [data.page(), data.camera()[::4, ::4]], []
     settings = {"approach": "zeyde", "method": "random", "random_state": 5}
-    expected = SuperResolution(2, **settings).fit(teachers).predict(SMALL)
+    expected = SuperResolution(2, **settings).fit(pictures).predict(SMALL)
     for _ in range(2):
-        found = upscale(SMALL, 2, train=teachers, n_jobs=1, message=messages.append, **settings)
+        found = upscale(SMALL, 2, train=pictures, n_jobs=1, message=messages.append, **settings)
         np.testing.assert_array_equal(found, expected)
     (path,) = cache.iterdir()
-    assert messages == ["training on 2 pictures, once", f"model kept in {path}", f"model from {path}"]
+    assert messages == ["training on 2 pictures, once", f"model saved in {path}", f"model from {path}"]
 
 
-def test_a_model_is_used_with_the_threads_asked_for_and_stays_as_it_is(model, monkeypatch):
+def test_a_model_is_used_with_the_requested_threads_and_is_unchanged(model, monkeypatch):
     threads, predict = [], SuperResolution.predict
 
     def watched(self, *arguments):
@@ -81,7 +81,7 @@ def test_a_model_is_used_with_the_threads_asked_for_and_stays_as_it_is(model, mo
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({"train": [PAGE]}, "{0}train and {0}model exclude each other: a model is already trained"),
         (
@@ -95,17 +95,17 @@ def test_a_model_is_used_with_the_threads_asked_for_and_stays_as_it_is(model, mo
         ({"scale": 3}, "the model enlarges by 2, not by 3; pass {0}scale 2, or another {0}model"),
     ],
 )
-def test_function_and_command_refuse_what_a_trained_model_cannot_obey(model, program, settings, words):
-    with pytest.raises(ValueError, match=f"^{words.format('')}$"):
+def test_function_and_command_refuse_settings_that_conflict_with_a_trained_model(model, program, settings, message):
+    with pytest.raises(ValueError, match=f"^{message.format('')}$"):
         upscale(SMALL, **({"scale": 2, "model": model} | settings))
     Path("folder").mkdir()
     write_picture("folder/page.png", PAGE)
     write_picture("small.png", SMALL)
     model.save("model.npz")
     options = {"scale": 2} | settings | ({"train": "folder"} if "train" in settings else {})
-    given = [word for name, value in options.items() for word in (f"--{name}", value)]
+    given = [part for name, value in options.items() for part in (f"--{name}", value)]
     result = program("upscale", "small.png", "-o", "big.png", "--model", "model.npz", *given)
-    assert result == (2, "", f"roadict: error: {words.format('--')}\n")
+    assert result == (2, "", f"roadict: error: {message.format('--')}\n")
 
 
 def test_function_and_command_have_the_same_defaults():

@@ -16,7 +16,7 @@ def needs_gradio():
 
 @pytest.fixture(scope="session")
 def killed(needs_gradio, tmp_path_factory):
-    """A studio that was killed, and the files that it has left."""
+    """A killed studio, and the files that it left behind."""
     server = Server(tmp_path_factory.mktemp("studio"))
     assert server.stop(signal.SIGKILL)[0] == -signal.SIGKILL
     return server, server.files()
@@ -24,23 +24,23 @@ def killed(needs_gradio, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(killed, chromium):
-    """A studio for all tests, in the place of one that was killed; in the end Ctrl-C must leave one line and no files.
+    """A studio for all tests, in the folder of a killed one; at the end Ctrl-C must leave one line and no files.
 
-    A start takes seconds, so that tests of several studios make do with these.
+    A start takes seconds, so tests of several studios share these.
     """
     running = Server(killed[0].folder)
     yield running
     assert running.files()
-    assert running.stop(signal.SIGINT) == (130, "roadict: error: the studio has stopped; its files are gone\n")
+    assert running.stop(signal.SIGINT) == (130, "roadict: error: the studio has stopped; its files are deleted\n")
     assert running.files() == []
 
 
 @pytest.fixture
 def page(chromium, server):
-    """A fresh page; at the end nothing may have gone wrong in the browser, or have come from elsewhere."""
+    """A new page; at the end there must be no errors in the browser, and no requests to other hosts."""
     opened = Page(chromium, server.address)
     yield opened
-    assert opened.troubles() == []
+    assert opened.errors() == []
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def tiny(tmp_path):
 
 @pytest.fixture
 def large(tmp_path):
-    """A picture that takes many minutes: no patch of it is like another, and little of it looks like noise."""
+    """A picture that takes many minutes: no two patches are similar, and few look like noise."""
     blocks = np.random.default_rng(1).integers(0, 256, (300, 300, 3), dtype=np.uint8)
     path = tmp_path / "large.png"
     Image.fromarray(blocks.repeat(2, axis=0).repeat(2, axis=1)).save(path)

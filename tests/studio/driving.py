@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 GUARD = 120
-"""Seconds after which anything has failed; nothing takes so long but on a machine that does much else."""
+"""Timeout in seconds; nothing takes so long, except on a busy machine."""
 
 
 def until(question, what):
-    """Ask until the answer is true."""
+    """Poll until the answer is true."""
     end = time.monotonic() + GUARD
     while time.monotonic() < end:
         answer = question()
@@ -31,10 +31,10 @@ class Server:
         self.home, self.temporary, self.here = (folder / name for name in ("home", "tmp", "here"))
         for path in (self.home, self.temporary, self.here):
             path.mkdir(exist_ok=True)
-        places = {"HOME": self.home, "TMPDIR": self.temporary, "XDG_CACHE_HOME": self.home / "cache"}
-        # Kernels stay compiled where they are; only what the studio writes should be new.
+        folders = {"HOME": self.home, "TMPDIR": self.temporary, "XDG_CACHE_HOME": self.home / "cache"}
+        # Reuse compiled kernels; only the studio's own files should be new.
         caches = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""), "MPLCONFIGDIR": str(folder)}
-        environment = os.environ | {name: str(path) for name, path in places.items()} | caches
+        environment = os.environ | {name: str(path) for name, path in folders.items()} | caches
         self.environment = {name: value for name, value in environment.items() if value}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "roadict", "studio", "--no-browser"],
@@ -51,14 +51,14 @@ class Server:
         return [number for task in tasks.iterdir() for number in (task / "children").read_text().split()]
 
     def files(self):
-        """All files in its places."""
-        return [path for place in (self.home, self.temporary, self.here) for path in place.rglob("*")]
+        """All files in its folders."""
+        return [path for folder in (self.home, self.temporary, self.here) for path in folder.rglob("*")]
 
     def stop(self, number):
-        """End it; returns its exit code and what it said since its start."""
+        """Stop it; returns its exit code and what it printed since its start."""
         self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=GUARD)
-        return self.process.returncode, said
+        _, output = self.process.communicate(timeout=GUARD)
+        return self.process.returncode, output
 
 
 class Page:
@@ -70,7 +70,7 @@ class Page:
         self.address = address
         self.tab = self.driver.current_window_handle
         browser.open(address, height=1400)
-        # The samples come last; before them the page does not listen.
+        # The samples load last; before them the page handles no events.
         until(lambda: browser.run("return [...document.images].some(image => image.naturalWidth > 0)"), "the page")
 
     def one(self, selector):
@@ -82,7 +82,7 @@ class Page:
         until(lambda: path.name in shown(), "the upload")
 
     def send(self, path, tab="pictures"):
-        """Drop a file, whatever becomes of it."""
+        """Drop a file without waiting."""
         self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
 
     def choose(self, group, label):
@@ -93,16 +93,16 @@ class Page:
         return self.one(f"#{tab}-panel .rd-panel")
 
     def wait_for(self, title, tab="pictures"):
-        """Wait until the panel has this title; returns what it says."""
+        """Wait until the panel has this title; returns its text."""
         read = "const panel = document.querySelector(arguments[0]); return panel && panel.innerText"
         selector = f"#{tab}-panel .rd-panel"
 
-        def said():
+        def shown():
             text = self.browser.run(read, selector) or ""
             assert title == "That did not work" or "That did not work" not in text, text
             return text if text.startswith(title) else None
 
-        return until(said, title)
+        return until(shown, title)
 
     def download(self, button, folder):
         """Click and return the file."""
@@ -112,8 +112,8 @@ class Page:
         fresh = lambda: [path for path in set(folder.iterdir()) - before if path.suffix != ".crdownload"]  # noqa: E731
         return until(fresh, "the download")[0]
 
-    def troubles(self):
-        """Errors of the console, and requests to other places than the studio."""
+    def errors(self):
+        """Errors of the console, and requests to other hosts than the studio."""
         errors = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
         return errors + [
             url for url in self.browser.requests() if urlsplit(url).netloc != urlsplit(self.address).netloc

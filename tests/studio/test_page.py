@@ -20,14 +20,14 @@ from .driving import Page, Server, until
 
 @pytest.fixture
 def repeat(roadict, monkeypatch, tmp_path):
-    """Run the command that the page shows, beside the files of the test; returns the file that it writes."""
+    """Run the command that the page shows, in the folder of the test; returns its output file."""
 
     def run(command):
         monkeypatch.chdir(tmp_path)
-        words = shlex.split(command)
-        assert words[0] == "roadict"
-        assert roadict(*words[1:], "-q") == (0, "", "")
-        return tmp_path / words[words.index("-o") + 1]
+        program, *arguments = shlex.split(command)
+        assert program == "roadict"
+        assert roadict(*arguments, "-q") == (0, "", "")
+        return tmp_path / arguments[arguments.index("-o") + 1]
 
     return run
 
@@ -51,7 +51,7 @@ def test_a_picture_is_denoised_as_on_the_command_line(page, tiny, repeat, tmp_pa
 
     until(done, "the result")
     assert len(shares) > 2  # the progress moved
-    assert drawn == {"<svg", "<img"}  # the objective and the atoms were there to see
+    assert drawn == {"<svg", "<img"}  # the objective and the atoms were shown
     assert "estimated" in page.panel().text
     assert len(until(lambda: page.browser.find("#pictures-slider img"), "the slider")) == 2
     downloads = tmp_path / "downloads"
@@ -93,15 +93,15 @@ def test_a_mask_is_drawn_and_its_pixels_filled(page, tiny, repeat, tmp_path):
     assert picture == repeat(command_of(page)).read_bytes()
 
 
-def test_a_mask_from_a_file_says_what_is_filled(page, tiny, repeat, tmp_path):
+def test_the_marked_pixels_of_a_mask_file_are_filled(page, tiny, repeat, tmp_path):
     pixels = np.zeros((24, 24), np.uint8)
     pixels[5:8, 10:20] = 255
-    # Of the same name as the picture: it must not take its place, and is handed out under the name in the command.
+    # Of the same name as the picture: it must not replace it, and is downloaded under the name in the command.
     (tmp_path / "masks").mkdir()
     Image.fromarray(pixels).save(tmp_path / "masks" / "tiny.png")
     page.upload(tiny)
     page.choose("pictures-task", "Inpaint")
-    # Gradio's canvas complains on the console where it is taken away before it is ready.
+    # Gradio's canvas logs errors when it is removed before it is ready.
     until(lambda: page.one("#pictures-editor canvas").size["height"] > 100, "the canvas")
     page.choose("pictures-source", "Mask file")
     page.one("#pictures-run").click()
@@ -120,7 +120,7 @@ def test_a_mask_from_a_file_says_what_is_filled(page, tiny, repeat, tmp_path):
 
 @pytest.fixture
 def trained(server):
-    """A model for upscaling in the studio's cache, which took seconds to learn and says that it took its time."""
+    """A model in the studio's cache, trained in one iteration under the name of the default one."""
     model = SuperResolution(3, max_iter=1, random_state=0).fit([camera()[:64, 160:224]])
     model.max_iter = SuperResolution(3).max_iter
     folder = server.home / "cache" / "roadict"
@@ -133,9 +133,9 @@ def trained(server):
 def test_a_picture_is_enlarged_as_on_the_command_line(page, server, trained, tiny, repeat, tmp_path, monkeypatch):
     page.upload(tiny)
     page.one("#pictures-run").click()
-    said = page.wait_for("Done")
-    assert f"model from {trained}" in said
-    assert "picture of 72 x 72 pixels" in said
+    text = page.wait_for("Done")
+    assert f"model from {trained}" in text
+    assert "picture of 72 x 72 pixels" in text
     assert "Bicubic (left)" in page.one("#pictures-slider").text
     sizes = "return [...document.querySelectorAll('#pictures-slider img')].map(image => image.naturalWidth)"
     until(lambda: page.browser.run(sizes) == [72, 72], "the slider")
@@ -156,8 +156,7 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     atoms.clear()
     atoms.send_keys("10")
     page.one("#signals-run").click()
-    said = page.wait_for("Done", "signals")
-    assert "120 samples of 8 features" in said
+    assert "120 samples of 8 features" in page.wait_for("Done", "signals")
     captions = [caption.text for caption in page.browser.find("#signals-panel figcaption")]
     assert [caption.split(",")[0].split(" over")[0] for caption in captions] == [
         "10 atoms",
@@ -175,7 +174,7 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
             np.testing.assert_array_equal(learned[name], expected[name])
 
 
-def test_missing_entries_are_told_and_allowed_by_a_tick(page, tmp_path):
+def test_missing_entries_are_reported_and_allowed_by_a_tick(page, tmp_path):
     path = tmp_path / "holes.csv"
     rows = planted(60, 6, 8, sparsity=2, random_state=0).data.astype(str)
     rows[::20, 1] = ""
@@ -216,7 +215,7 @@ def test_a_second_page_waits_and_runs_after_a_cancel(page, server, tiny, large):
     page.driver.switch_to.window(page.tab)
 
 
-def test_a_closed_page_ends_its_job(page, server, large):
+def test_closing_a_page_cancels_its_job(page, server, large):
     page.driver.switch_to.new_window("tab")
     closing = Page(page.browser, server.address)
     closing.upload(large)
@@ -240,10 +239,10 @@ def too_wide(path):
     ("name", "write", "sentence"),
     [
         ("notes.txt", no_picture, "notes.txt is no picture in a format that roadict reads; convert it to PNG"),
-        ("wide.png", too_wide, "wide.png has 4001 x 1000 pixels; the studio takes 4,000,000 at most"),
+        ("wide.png", too_wide, "wide.png has 4001 x 1000 pixels; the studio accepts at most 4,000,000"),
     ],
 )
-def test_a_bad_file_is_answered_with_a_sentence(page, tmp_path, name, write, sentence):
+def test_a_bad_file_is_refused_with_a_sentence(page, tmp_path, name, write, sentence):
     write(tmp_path / name)
     page.upload(tmp_path / name)
     until(lambda: sentence in page.one("#pictures-preview").text, "the sentence")
@@ -251,7 +250,7 @@ def test_a_bad_file_is_answered_with_a_sentence(page, tmp_path, name, write, sen
     assert sentence in page.wait_for("That did not work")
 
 
-def test_too_large_a_file_is_not_taken(page, server, tmp_path):
+def test_too_large_a_file_is_refused(page, server, tmp_path):
     path = tmp_path / "huge.png"
     path.write_bytes(bytes(33 << 20))
     page.send(path)
@@ -266,14 +265,14 @@ def test_only_this_machine_is_served(server):
         socket.create_connection(("127.0.0.2", port), timeout=5)
 
 
-def test_the_next_start_clears_up_after_a_studio_that_was_killed(killed, server):
+def test_the_next_start_removes_the_files_of_a_killed_studio(killed, server):
     _, left = killed
     assert left
     assert not [path for path in left if path.exists()]
 
 
-def test_nothing_is_left_of_a_studio_that_is_ended_in_the_middle_of_a_job(chromium, server, large):
-    """Nor does it touch another studio that has the same place for its files."""
+def test_a_studio_terminated_during_a_job_leaves_no_files(chromium, server, large):
+    """Nor does it touch another studio with the same folder for temporary files."""
     held = server.files()
     (lock,) = [file for file in held if file.suffix == ".lock"]
     another = Server(server.folder)

@@ -1,4 +1,4 @@
-"""What the studio is made of, without a browser."""
+"""The parts of the studio, without a browser."""
 
 import io
 import os
@@ -33,7 +33,7 @@ GUARD = 60
     ],
 )
 def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, roadict):
-    """They are refused for the missing file, and for nothing else."""
+    """They fail only because of the missing file."""
     monkeypatch.chdir(tmp_path)
     assert "No such file" in roadict(*command.arguments).err
 
@@ -49,24 +49,24 @@ def test_options_reach_the_command():
 
 @pytest.mark.parametrize(("text", "value"), [("", None), ("auto", None), ("0", 0.0), (" 2.5", 2.5)])
 def test_fields_hold_numbers_or_nothing(text, value):
-    assert inputs.number("Noise", text) == value
+    assert inputs.parse_number("Noise", text) == value
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "inf", "many"])
 def test_other_text_in_a_field_is_refused(text):
     with pytest.raises(ValueError, match=f"Noise is {text}; it must be a number of 0 or more"):
-        inputs.number("Noise", text)
+        inputs.parse_number("Noise", text)
 
 
-def test_counts_are_whole():
-    assert inputs.whole("Atoms", "12") == 12
+def test_counts_are_whole_numbers():
+    assert inputs.parse_count("Atoms", "12") == 12
     with pytest.raises(ValueError, match=r"Atoms is 1\.5; it must be a whole number of at least 1"):
-        inputs.whole("Atoms", "1.5")
+        inputs.parse_count("Atoms", "1.5")
     with pytest.raises(ValueError, match="Atoms is 0; it must be"):
-        inputs.whole("Atoms", "0")
+        inputs.parse_count("Atoms", "0")
 
 
-def test_files_are_named_without_the_folder_that_they_lie_in(tmp_path):
+def test_files_are_named_without_their_folder(tmp_path):
     (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     with pytest.raises(ValueError, match=r"^cut\.png "):
         inputs.read_picture(tmp_path / "cut.png")
@@ -75,7 +75,7 @@ def test_files_are_named_without_the_folder_that_they_lie_in(tmp_path):
         inputs.read_table(tmp_path / "words.csv")
 
 
-def test_what_is_too_large_is_refused(tmp_path, monkeypatch):
+def test_files_and_problems_that_are_too_large_are_refused(tmp_path, monkeypatch):
     np.save(tmp_path / "data.npy", np.zeros((10, 10)))
     assert inputs.read_table(tmp_path / "data.npy").shape == (10, 10)
     monkeypatch.setattr(inputs, "MAX_BYTES", 900)
@@ -97,8 +97,8 @@ def test_a_mask_of_the_same_name_does_not_replace_the_picture(tmp_path):
         (tmp_path / folder).mkdir()
     (tmp_path / "one" / "a.png").write_text("picture")
     (tmp_path / "two" / "a.png").write_text("mask")
-    name = inputs.place(tmp_path / "one" / "a.png", tmp_path / "job")
-    other = inputs.place(tmp_path / "two" / "a.png", tmp_path / "job", taken=(name,))
+    name = inputs.copy_upload(tmp_path / "one" / "a.png", tmp_path / "job")
+    other = inputs.copy_upload(tmp_path / "two" / "a.png", tmp_path / "job", taken=(name,))
     assert (tmp_path / "job" / name).read_text() == "picture"
     assert (tmp_path / "job" / other).read_text() == "mask"
 
@@ -177,10 +177,10 @@ def test_square_atoms_become_tiles_with_gaps_between():
     assert alpha.tolist() == [[255, 255, 0, 255, 255]] * 2
 
 
-def test_what_others_wrote_is_shown_as_text():
+def test_text_from_outside_is_escaped():
     job = jobs.Job(Command((), "x"), None, "me")
-    job.seen.lines = ["<b>said</b>", "roadict: warning: <i>warned</i>"]
-    for shown in (panels.problem("<script>"), panels.done(job)):
+    job.status.lines = ["<b>message</b>", "roadict: warning: <i>warning</i>"]
+    for shown in (panels.error("<script>"), panels.done(job)):
         assert not re.search("<(script|b|i)>", shown)
 
 
@@ -192,35 +192,37 @@ def test_samples_can_be_read(make, tmp_path):
         (inputs.read_table if sample.task == "learn" else inputs.read_picture)(sample.file)
 
 
-def test_the_panel_tells_what_the_command_said_until_there_is_progress():
+def test_the_panel_shows_the_messages_of_the_command_until_there_is_progress():
     job = jobs.Job(Command((), "x"), None, "me")
     job.state = "running"
     assert "The first run on a machine compiles" in panels.progress(job, 0)
-    job.seen.take("training on 12 pictures, once")
+    job.status.read("training on 12 pictures, once")
     assert "training on 12 pictures, once" in panels.progress(job, 0)
 
 
-def test_the_panel_tells_the_time_left_also_after_compiling():
+def test_the_panel_shows_the_remaining_time_also_after_compiling():
     job = jobs.Job(Command((), "x"), None, "me")
     job.state = "running"
-    job.seen = jobs.Seen("training", "learning", "3.1/s  at most 9 s left  (compiled in 20 s, first run only)", 2, 30)
+    job.status = jobs.JobStatus(
+        "training", "learning", "3.1/s  at most 9 s left  (compiled in 20 s, first run only)", 2, 30
+    )
     assert "learning · 2 of 30 · at most 9 s left · (compiled in 20 s, first run only)" in panels.progress(job, 0)
-    job.seen.done = 30
-    assert "learning · 30 of 30 · nearly there" in panels.progress(job, 0)
+    job.status.done = 30
+    assert "learning · 30 of 30 · nearly done" in panels.progress(job, 0)
 
 
-def test_folders_of_studios_that_live_are_left_alone(tmp_path, monkeypatch):
+def test_folders_of_running_studios_are_not_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / "roadict-studio-of-somebody").mkdir()
+    (tmp_path / "roadict-studio-of-another").mkdir()
     with own_folder() as first:
         with own_folder() as second:
             assert first != second
             assert first.is_dir()
         assert not second.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["roadict-studio-of-somebody"]
+    assert [path.name for path in tmp_path.iterdir()] == ["roadict-studio-of-another"]
 
 
-def test_the_folder_of_a_studio_that_was_killed_is_removed_by_the_next(tmp_path, monkeypatch):
+def test_the_folder_of_a_killed_studio_is_removed_by_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     program = "from roadict.studio.folder import own_folder\n"
     program += "with own_folder() as folder:\n (folder / 'file').touch(); print(folder, flush=True); input()"
@@ -237,7 +239,7 @@ def test_the_folder_of_a_studio_that_was_killed_is_removed_by_the_next(tmp_path,
         assert sorted(tmp_path.iterdir()) == [folder, folder.with_suffix(".lock")]
 
 
-def test_without_gradio_the_extra_is_named():
+def test_without_gradio_the_error_names_the_extra():
     program = "import sys; sys.modules['gradio'] = None; sys.argv = ['roadict', 'studio']; "
     program += "from roadict.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GUARD, check=False)
@@ -254,14 +256,14 @@ def test_without_gradio_the_extra_is_named():
     ],
 )
 def test_bad_addresses_are_refused(host, port, message, monkeypatch):
-    monkeypatch.setattr("roadict.studio.server._need_gradio", lambda: None)
+    monkeypatch.setattr("roadict.studio.server._require_gradio", lambda: None)
     with pytest.raises(ValueError, match=message):
-        serve(host, port, open_browser=False, told=print)
+        serve(host, port, open_browser=False, message=print)
 
 
 def test_a_port_that_is_taken_is_refused(monkeypatch):
-    monkeypatch.setattr("roadict.studio.server._need_gradio", lambda: None)
+    monkeypatch.setattr("roadict.studio.server._require_gradio", lambda: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=rf"port {port} \(.+\); choose another with --port"):
-            serve("127.0.0.1", port, open_browser=False, told=print)
+            serve("127.0.0.1", port, open_browser=False, message=print)

@@ -52,7 +52,7 @@ def reproduce(
     import joblib
 
     from roadict import checks
-    from roadict.experiments.images import load, with_material
+    from roadict.experiments.images import load, with_images
     from roadict.experiments.registry import chosen
 
     checks.one_of("--engine", engine, ENGINES)
@@ -61,7 +61,7 @@ def reproduce(
     if data is not None and not data.is_dir():
         state = "is not a folder" if data.exists() else "No such file or directory"
         raise ValueError(f"--data {data}: {state}; pass a folder that holds the paper's pictures")
-    plans = [with_material(experiment, data) for experiment in chosen(name)]
+    plans = [with_images(experiment, data) for experiment in chosen(name)]
     for plan in plans:
         if plan.pictures is not None and not quiet:
             typer.echo(f"{plan.name}: pictures are {load(plan.pictures, data).source}", err=True)
@@ -83,7 +83,7 @@ def report(
     quiet: QuietOption = False,
 ) -> None:
     """Write the results to one self-contained page, DIR/report.html."""
-    from roadict.experiments.page import make_page, told
+    from roadict.experiments.page import make_page, shown_verdicts
     from roadict.experiments.rows import read_folder, unwritable
     from roadict.files.atomic import atomic_write
 
@@ -97,14 +97,14 @@ def report(
     except OSError as failure:
         raise unwritable(target, failure) from None
     if not quiet:
-        for verdict in told(rows):
+        for verdict in shown_verdicts(rows):
             typer.echo(f"{verdict.outcome}: {verdict.experiment}, {verdict.claim}")
         typer.echo(f"page: {target}")
 
 
 def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
     """Run the trials that have no row yet, with a progress bar over all trials."""
-    from roadict.experiments.cost import WorkLeft, seconds
+    from roadict.experiments.cost import RemainingTime, seconds
     from roadict.experiments.runner import pending, run
     from roadict.progress.terminal import duration
 
@@ -114,7 +114,7 @@ def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None,
         estimate = duration(sum(map(seconds, remaining)) / jobs)
         before = f"{done} of {total} trials are done already; " if done else ""
         typer.echo(f"{before}{len(remaining)} trials, {jobs} at a time: about {estimate} on idle cores", err=True)
-    work = WorkLeft(remaining, jobs)
+    work = RemainingTime(remaining, jobs)
     with progress_bar(quiet, "trials", work) as advance:
 
         def finished(trial: "Trial") -> None:

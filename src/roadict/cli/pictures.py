@@ -63,18 +63,18 @@ def upscale(
     """Upscale a picture with detail learned from others; the first use trains a model and caches it."""
     training_files = [] if train is None else _pictures_in(train)
     _check_files(output, compare, picture, model, *training_files)
-    from roadict.pictures import SuperResolution, files, ranges
+    from roadict.pictures import SuperResolution, dtypes, files
     from roadict.pictures import upscale as enlarged
     from roadict.pictures.upscaling import check_settings
 
     given = None if model is None else SuperResolution.load(model)
     fresh = SuperResolution(scale, approach=approach, method=method, random_state=seed, n_jobs=jobs)
     check_settings(fresh, given, train, prefix="--")
-    small = ranges.checked(str(picture), files.read_picture(picture), 3)
+    small = dtypes.check_picture(str(picture), files.read_picture(picture), 3)
     files.check_writable(output, small, scale)
     original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
     smallest = fresh.smallest_to_learn_from()
-    pictures = [ranges.checked(str(path), files.read_picture(path), smallest) for path in training_files]
+    pictures = [dtypes.check_picture(str(path), files.read_picture(path), smallest) for path in training_files]
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
         big = enlarged(
             small,
@@ -93,9 +93,9 @@ def upscale(
     if original is not None and compare is not None:
         from roadict.pictures.training import enlarge
 
-        unit = ranges.white(small)
-        bigger = enlarge(ranges.split(small, unit).colour, scale)
-        plain = ranges.join(ranges.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
+        unit = dtypes.white(small)
+        bigger = enlarge(dtypes.split(small, unit).colour, scale)
+        plain = dtypes.join(dtypes.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
         _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
     _done(output, big, quiet)
 
@@ -113,13 +113,13 @@ def denoise(
     _check_files(output, compare, picture)
     level = parse_number_or_auto("--sigma", sigma)
     from roadict.pictures import denoise as clean
-    from roadict.pictures import files, ranges
+    from roadict.pictures import dtypes, files
     from roadict.pictures.denoising import PATCH, noise_level
 
-    noisy = ranges.checked(str(picture), files.read_picture(picture), PATCH)
+    noisy = dtypes.check_picture(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, noisy)
     original = _original(compare, noisy.shape[:2], noisy)
-    white = ranges.white(noisy)
+    white = dtypes.white(noisy)
     share = noise_level(noisy, level if isinstance(level, str) else level * white / 255)
     if not quiet:
         typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
@@ -146,11 +146,11 @@ def inpaint(
 ) -> None:
     """Fill in missing pixels, by a dictionary learned from the others. Without a mask: transparent pixels."""
     _check_files(output, compare, picture, mask)
-    from roadict.pictures import files, ranges
+    from roadict.pictures import dtypes, files
     from roadict.pictures import inpaint as fill
     from roadict.pictures.inpainting import PATCH, missing_pixels
 
-    holes = ranges.checked(str(picture), files.read_picture(picture), PATCH)
+    holes = dtypes.check_picture(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, holes)
     missing = missing_pixels(holes, None if mask is None else files.read_mask(mask))
     original = _original(compare, holes.shape[:2], holes)
@@ -216,11 +216,11 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
     from skimage.metrics import structural_similarity
 
     from roadict.metrics import psnr
-    from roadict.pictures import files, ranges
+    from roadict.pictures import dtypes, files
     from roadict.pictures.resize import luma
 
     def compared(picture: Picture) -> Picture:
-        colour, _ = ranges.split(picture, ranges.white(picture))
+        colour, _ = dtypes.split(picture, dtypes.white(picture))
         return luma(colour) if luma_only else colour
 
     truth = compared(original)
@@ -230,7 +230,7 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
         axis = 2 if truth.ndim == 3 else None
         ssim = structural_similarity(result, truth, data_range=1.0, channel_axis=axis, win_size=window)
         typer.echo(f"{name}: PSNR {psnr(result, truth):.2f} dB, SSIM {ssim:.4f}")
-    files.write_picture(_comparison(output), ranges.side_by_side([*others.values(), original]))
+    files.write_picture(_comparison(output), dtypes.side_by_side([*others.values(), original]))
     typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
 
 

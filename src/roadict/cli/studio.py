@@ -22,4 +22,4 @@ def studio(
     """Open a page on this machine to try roadict on your own pictures and signals."""
     from roadict.studio.server import serve
 
-    serve(host, port, open_browser=browser, told=lambda text: typer.echo(text, err=True))
+    serve(host, port, open_browser=browser, message=lambda text: typer.echo(text, err=True))

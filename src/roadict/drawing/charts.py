@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 CSS_FILE = Path(__file__).with_name("charts.css")
-POINTS = 400
-"""Points of a line at most; more cannot be told apart."""
+MAX_POINTS = 400
+"""Points of a line; more cannot be resolved."""
 
 
 class Mark(NamedTuple):
@@ -27,7 +27,7 @@ class Mark(NamedTuple):
 
 
 def element(tag: str, inside: str = "", **attributes: Any) -> str:
-    """Write an element; ``inside`` is markup, the values of attributes are escaped, and empty ones left out.
+    """Write an element; ``inside`` is markup; attributes are escaped, and empty ones omitted.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def text(x: float, y: float, label: str, anchor: str = "middle", kind: str = "")
 
 
 def svg(width: float, height: float, parts: Sequence[str], title: str) -> str:
-    """Make a picture of elements; the title is for those who do not see it."""
+    """Write elements as an ``<svg>`` element; the title is for screen readers."""
     box = f"0 0 {width} {height}"
     return element("svg", "".join(parts), viewBox=box, role="img", aria_label=title, class_="plot")
 
 
 def hover(inside: str, tip: Mapping[str, Any], kind: str = "") -> str:
-    """Group elements, with what the page's script shows of them on hovering."""
+    """Group elements with the tooltip that the page's script shows on hovering."""
     return element("g", inside, class_=f"column {kind}", data_tip=json.dumps(tip, ensure_ascii=False))
 
 
@@ -61,7 +61,7 @@ def _pixels(value: float) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values, ``low`` to ``high``, to pixels, ``start`` to ``end``; zero has no place on a log scale: NaN.
+    """From values, ``low`` to ``high``, to pixels, ``start`` to ``end``; NaN for zero on a log scale.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, values: ArrayLike) -> Array:
-        """Pixels of values; all in the middle if the ends are one value."""
+        """Pixels of values; the middle if both ends are equal."""
         low, high = self._along([self.low, self.high])
         share = (self._along(values) - low) / (high - low) if high != low else np.full(np.shape(values), 0.5)
         pixels: Array = self.start + share * (self.end - self.start)
@@ -87,16 +87,16 @@ class Scale:
         array = np.asarray(values, np.float64)
         return np.log10(np.where(array > 0, array, np.nan)) if self.log else array
 
-    def ticks(self, most: int = 6) -> list[float]:
+    def ticks(self, max_ticks: int = 6) -> list[float]:
         """Round values between the ends: powers of ten, or multiples of 1, 2 or 5 times one."""
         if self.log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            every = math.ceil((last - first + 1) / most)
+            every = math.ceil((last - first + 1) / max_ticks)
             if last > first:
                 return [10.0**power for power in range(first, last + 1) if power % every == 0]
         if self.high <= self.low:
             return [self.low]
-        rough = (self.high - self.low) / most
+        rough = (self.high - self.low) / max_ticks
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
@@ -111,7 +111,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Chart:
-    """A plane between two scales, ``inset`` wider left and right; its methods write what is drawn on it."""
+    """A plotting area between two scales, ``inset`` wider left and right; its methods write SVG."""
 
     x: Scale
     y: Scale
@@ -119,11 +119,11 @@ class Chart:
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of the plane."""
+        """Left, top, right and bottom of the plotting area."""
         return self.x.start - self.inset, self.y.end, self.x.end + self.inset, self.y.start
 
     def x_axis(self, title: str, ticks: Sequence[float] | None = None, *, grid: bool = False) -> str:
-        """Numbers and a title below the plane, perhaps with lines across it."""
+        """Tick labels and a title below the plotting area, with or without grid lines."""
         left, top, right, bottom = self.box
         parts = [text((left + right) / 2, bottom + 36, title)]
         for tick in self.x.ticks() if ticks is None else ticks:
@@ -133,7 +133,7 @@ class Chart:
         return "".join(parts)
 
     def y_axis(self, title: str = "", unit: str = "") -> str:
-        """Lines across the plane with numbers at their left, and a title along it."""
+        """Grid lines with tick labels at their left, and a title."""
         left, top, right, bottom = self.box
         turned = f"translate(12 {(top + bottom) / 2}) rotate(-90)"
         parts = [element("text", escape(title), transform=turned, text_anchor="middle")] * bool(title)
@@ -144,20 +144,20 @@ class Chart:
         return "".join(parts)
 
     def line(self, xs: ArrayLike, ys: ArrayLike, kind: str = "") -> str:
-        """A line through points; one that has no place leaves a gap."""
+        """A line through points; one without finite pixels leaves a gap."""
         x, y = self.x(xs), self.y(ys)
         steps, pen = [], "M"
-        for i in np.unique(np.linspace(0, len(x) - 1, min(len(x), POINTS)).round().astype(int)):
-            there = bool(np.isfinite(x[i] + y[i]))
-            steps += [f"{pen}{_pixels(x[i])} {_pixels(y[i])}"] * there
-            pen = "L" if there else "M"
+        for i in np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(int)):
+            finite = bool(np.isfinite(x[i] + y[i]))
+            steps += [f"{pen}{_pixels(x[i])} {_pixels(y[i])}"] * finite
+            pen = "L" if finite else "M"
         return element("path", class_=f"line {kind}", d="".join(steps))
 
     def band(self, xs: ArrayLike, lows: ArrayLike, highs: ArrayLike, **attributes: str) -> str:
         """The area between two lines."""
         x, low, high = self.x(xs), self.y(lows), self.y(highs)
-        around = zip([*x, *x[::-1]], [*high, *low[::-1]], strict=True)
-        return element("polygon", points=" ".join(f"{_pixels(a)},{_pixels(b)}" for a, b in around), **attributes)
+        outline = zip([*x, *x[::-1]], [*high, *low[::-1]], strict=True)
+        return element("polygon", points=" ".join(f"{_pixels(a)},{_pixels(b)}" for a, b in outline), **attributes)
 
     def dots(self, xs: ArrayLike, ys: ArrayLike, radius: float = 3.5) -> str:
         """Points."""
@@ -174,7 +174,7 @@ class Chart:
         return element("g", "".join(rects), class_=f"bars {kind}")
 
     def mark(self, x: float, y: float, label: str, kind: str = "") -> str:
-        """Ring a point and label it, towards the middle; what lies beyond a scale is ringed at its end."""
+        """Ring a point and label it, towards the middle; a point beyond a scale is ringed at its end."""
         across = float(self.x(np.clip(x, self.x.low, self.x.high)))
         down = float(self.y(np.clip(y, self.y.low, self.y.high)))
         side, anchor = (-10, "end") if across > (self.x.start + self.x.end) / 2 else (10, "start")
@@ -182,7 +182,7 @@ class Chart:
         return element("g", ring + text(across + side, down + 4, label, anchor), class_=f"mark {kind}")
 
     def legend(self, names: Mapping[str, str]) -> str:
-        """Names by the kinds of their lines, in a row above the plane."""
+        """Names by the kinds of their lines, in a row above the plotting area."""
         left, top, _, _ = self.box
         parts = []
         for kind, name in names.items():
@@ -192,7 +192,7 @@ class Chart:
         return "".join(parts)
 
     def columns(self, xs: ArrayLike, tips: Sequence[Mapping[str, Any]]) -> str:
-        """Areas to hover over, one around each of ascending xs, which show their tip."""
+        """Hover areas, one around each of ascending xs, with their tooltips."""
         left, top, right, bottom = self.box
         middles = self.x(xs)
         edges = [left, *(middles[1:] + middles[:-1]) / 2, right]

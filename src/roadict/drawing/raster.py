@@ -40,10 +40,10 @@ def mosaic(atoms: Atoms, columns: int, zoom: int = 1, gap: tuple[int, int] = (1,
 
 
 def grey(values: Atoms) -> NDArray[np.uint8]:
-    """Greys of values between -1 and 1, zero in the middle, and opacities: NaN is transparent, to suit any page."""
-    there = np.isfinite(values)
-    levels = np.where(there, np.rint(127.5 + 127.5 * np.nan_to_num(values)), 0)
-    return np.stack([levels, 255 * there], axis=-1).astype(np.uint8)
+    """Greys of values between -1 and 1, zero in the middle, and opacities: NaN is transparent."""
+    finite = np.isfinite(values)
+    levels = np.where(finite, np.rint(127.5 + 127.5 * np.nan_to_num(values)), 0)
+    return np.stack([levels, 255 * finite], axis=-1).astype(np.uint8)
 
 
 def png(picture: NDArray[Any]) -> bytes:
@@ -57,5 +57,5 @@ def png(picture: NDArray[Any]) -> bytes:
 
 
 def data_uri(raw: bytes) -> str:
-    """A PNG file as an address that holds all of it."""
+    """A PNG file as a data URI."""
     return "data:image/png;base64," + base64.b64encode(raw).decode()

@@ -1,4 +1,4 @@
-"""How long trials take, roughly, on one core: for the estimate and the time left."""
+"""Rough run times of trials on one core, for the estimate and the remaining time."""
 
 import time
 from collections.abc import Iterable
@@ -31,12 +31,12 @@ _ZEBRA = {
 }
 _ZEBRA_OTHERS = 3.0
 _DIGIT_ROAD, _DIGIT_OTHERS = 1.2, 0.3
-_STEADY = 30.0
-"""Seconds of guessed work that steady the rate while few trials are done."""
+_PRIOR_SECONDS = 30.0
+"""Seconds of estimated work that stabilise the rate while few trials are done."""
 
 
 def seconds(trial: Trial) -> float:
-    """Guess the seconds of a trial."""
+    """Estimated seconds of a trial."""
     if isinstance(trial.problem, PictureProblem):
         if trial.problem.picture == "zebra":
             return _ZEBRA.get(trial.method.name, _ZEBRA_OTHERS)
@@ -48,28 +48,28 @@ def _recovery(problem: PlantedProblem, method: str) -> float:
     entries = problem.n_samples * problem.n_features * problem.n_components
     if method not in _PER_ENTRY:
         return float(_TWO_STAGE.get(method, 1.0) * (entries / _UNIT) ** _GROWTH)
-    # From few samples the defaults try several starts.
+    # With few samples the defaults try several starts.
     return max(2.0 if method == "road-defaults" else 0.0, entries * _PER_ENTRY[method])
 
 
-class WorkLeft:
-    """The time left, from the work left: the guesses need only be right relative to each other."""
+class RemainingTime:
+    """Remaining time, from the remaining work: only the ratios of the estimates matter."""
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
-        self._left = sum(map(seconds, trials))
+        self._remaining = sum(map(seconds, trials))
         self._done = 0.0
         self._jobs = jobs
         self._started = time.perf_counter()
 
     def finished(self, trial: Trial) -> None:
-        """Take note of a trial."""
-        self._left -= seconds(trial)
+        """Record a finished trial."""
+        self._remaining -= seconds(trial)
         self._done += seconds(trial)
 
     def __call__(self, done: int, total: int) -> str:
-        """Say it in a few words."""
+        """Text for the progress line."""
         if done == total:
             return "done"
         elapsed = time.perf_counter() - self._started
-        rate = (elapsed + _STEADY / self._jobs) / (self._done + _STEADY)
-        return f"about {duration(max(0.0, self._left) * rate)} left"
+        rate = (elapsed + _PRIOR_SECONDS / self._jobs) / (self._done + _PRIOR_SECONDS)
+        return f"about {duration(max(0.0, self._remaining) * rate)} left"

@@ -1,4 +1,4 @@
-"""The page of the demo: planted atoms beside learned ones, and a picture enlarged by a dictionary."""
+"""The page of the demo: planted and learned atoms, and a picture enlarged with a dictionary."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 SCALE = 3
 ATOMS = 128
 SIDE = 150
-"""Of the training pictures: enough to learn from, in a second or two."""
+"""Side of the training pictures: large enough to learn from in a second or two."""
 FOUND = 0.99
 POINTS = 40
-"""Iterations that the figure of the run shows."""
+"""Iterations in the figure of the run."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A planted atom and the learned one that is matched to it, as data URIs, and their correlation."""
+    """A planted atom and its matched learned one, as data URIs, and their correlation."""
 
     truth: str
     learned: str
@@ -41,7 +41,7 @@ class Pair:
 
 
 def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, report: Progress = silent) -> str:
-    """Write the page; enlarging the picture is done here.
+    """Enlarge the picture and write the page.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, repor
     model : ROAD
         Fitted to the planted samples.
     seconds : float
-        That the fit took.
+        Duration of the fit.
     seed : int
     report : callable, default=silent
         Called with steps done, steps in all, and a text.
@@ -89,7 +89,7 @@ def make_demo_page(truth: Planted, model: ROAD, seconds: float, seed: int, repor
 
 
 def enlarged(seed: int, report: Progress = silent) -> list[Shown]:
-    """A cat three times larger: what was given, bicubic, by ROAD, and the original."""
+    """A cat three times larger: input, bicubic, ROAD, and original."""
     import skimage.data
 
     cat = luma(skimage.data.chelsea()[15:270, 75:405] / 255)
@@ -105,7 +105,7 @@ def enlarged(seed: int, report: Progress = silent) -> list[Shown]:
     by_road, bicubic = model.predict(small, report), resize(small, cat.shape)
     given = np.kron(small, np.ones((SCALE, SCALE)))
     return [
-        shown("what was given", psnr(given, cat), png(given)),
+        shown("input", psnr(given, cat), png(given)),
         shown("bicubic", psnr(bicubic, cat), png(bicubic)),
         shown("ROAD", psnr(by_road, cat), png(by_road), png(atom_sheet(model.predictor_.arrays()["high"]))),
         shown("original", None, png(cat)),
@@ -122,7 +122,7 @@ def _pairs(truth: Planted, model: ROAD) -> list[Pair]:
 
 
 def _run(history: "History") -> list[Curve]:
-    """Residuals and data error along the iterations, on about as many points as one can see."""
+    """Residuals and data error along the iterations, at a few points."""
     at = np.unique(np.geomspace(1, len(history["primal"]), POINTS).astype(int))
     lines = []
     for colour, name in enumerate((*history.residuals, "error")):
@@ -132,7 +132,7 @@ def _run(history: "History") -> list[Curve]:
 
 
 def _marks(model: ROAD) -> list[Mark]:
-    """The fit that was returned, whose error the last iteration does not show."""
+    """Mark of the returned fit, whose error differs from that of the last iteration."""
     finished = model.history_.finished
     if finished is None or finished.error == 0:
         return []

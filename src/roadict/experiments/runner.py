@@ -1,4 +1,4 @@
-"""Carry out trials, several at a time, and keep a row of each as soon as it is done."""
+"""Run trials, several at a time, and save a row of each as soon as it is done."""
 
 import json
 import os
@@ -20,30 +20,30 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.rows import Row, RowFile, unwritable
-from roadict.experiments.trial import Finished, execute, execute_together
+from roadict.experiments.trial import Finished, execute, execute_batch
 from roadict.files.atomic import atomic_write
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
-OF_A_GPU = ("torch", "triton")
-MOST_TOGETHER = 50
-"""Runs that share a GPU at most; each is a coroutine of one process."""
-HELPERS = 4
-"""Jobs for each process that uses the GPU, spent on processes that look for exact fits for it: several processes on one
-GPU would wait for each other."""
+GPU_PACKAGES = ("torch", "triton")
+MAX_BATCH = 50
+"""Runs in a batch on a GPU; each is a coroutine of one process."""
+JOBS_PER_GPU_PROCESS = 4
+"""Jobs that become one process on the GPU and workers for its exact finish: several processes on one GPU would wait
+for each other."""
 PICTURES = "pictures"
-"""Folder of the enlarged pictures, each named by the key of its row."""
+"""Folder of the enlarged pictures, named by the keys of their rows."""
 
 
 def pending(trials: Iterable[Trial], folder: Path) -> list[Trial]:
-    """Return the trials that have no row yet; half a row that a kill left behind is cut off."""
-    files: dict[str, set[str]] = {}
-    left = []
+    """Return the trials that have no row yet; an incomplete row of a killed run is truncated."""
+    keys: dict[str, set[str]] = {}
+    remaining = []
     for trial in trials:
-        if trial.experiment not in files:
-            files[trial.experiment] = RowFile(_path(folder, trial.experiment)).known()
-        if trial.key() not in files[trial.experiment]:
-            left.append(trial)
-    return left
+        if trial.experiment not in keys:
+            keys[trial.experiment] = RowFile(_path(folder, trial.experiment)).read_keys()
+        if trial.key() not in keys[trial.experiment]:
+            remaining.append(trial)
+    return remaining
 
 
 def run(
@@ -54,7 +54,7 @@ def run(
     data: Path | None = None,
     finished: Callable[[Trial], None] | None = None,
 ) -> None:
-    """Carry out trials and append their rows.
+    """Run trials and append their rows.
 
     Parameters
     ----------
@@ -69,70 +69,66 @@ def run(
         Called with every trial that is done.
     """
     files = {name: RowFile(_path(folder, name)) for name in {trial.experiment for trial in trials}}
-    tell = finished or _tell_nobody
-    shared = [trial for trial in trials if _shares(trial)]
-    others = [[trial] for trial in trials if not _shares(trial)]
-    on_gpu = max(1, jobs // HELPERS)
-    for n_jobs, parts, helpers in ((on_gpu, batches(shared, on_gpu), jobs // on_gpu), (jobs, others, 0)):
+    report = finished or (lambda trial: None)
+    shared = [trial for trial in trials if _shares_gpu(trial)]
+    others = [[trial] for trial in trials if not _shares_gpu(trial)]
+    on_gpu = max(1, jobs // JOBS_PER_GPU_PROCESS)
+    for n_jobs, parts, n_workers in ((on_gpu, batches(shared, on_gpu), jobs // on_gpu), (jobs, others, 0)):
         calls = (
-            joblib.delayed(_execute)(batch, data, os.getpid(), platform.node(), helpers)
-            for batch in _without_rows(parts, files, tell)
+            joblib.delayed(_execute)(batch, data, os.getpid(), platform.node(), n_workers)
+            for batch in _without_rows(parts, files, report)
         )
-        # Dispatched one by one and written by this process, so that a backend of other machines needs no common disk.
-        for several in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
-            for done in several:
-                _keep(done, folder, files[done.trial.experiment])
-                tell(done.trial)
-
-
-def _tell_nobody(trial: Trial) -> None:
-    pass
+        # Dispatched one by one and written by this process, so that a backend on other machines needs no shared disk.
+        for results in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
+            for done in results:
+                _save(done, folder, files[done.trial.experiment])
+                report(done.trial)
 
 
 def _without_rows(
     parts: list[list[Trial]], files: dict[str, RowFile], finished: Callable[[Trial], None]
 ) -> Iterator[list[Trial]]:
-    """Give batches when their turn comes, less the trials that another run into the same folder has done by then."""
+    """Yield batches when they are due, without the trials that another run into the same folder has finished."""
     for batch in parts:
-        left = [trial for trial in batch if trial.key() not in files[trial.experiment].known()]
-        if left:
-            yield left
+        remaining = [trial for trial in batch if trial.key() not in files[trial.experiment].read_keys()]
+        if remaining:
+            yield remaining
         for trial in batch:
-            if trial not in left:
+            if trial not in remaining:
                 finished(trial)
 
 
-def _shares(trial: Trial) -> bool:
-    """Whether the run takes little of a GPU, so that several are carried out together."""
+def _shares_gpu(trial: Trial) -> bool:
+    """Whether the run uses little of a GPU, so that several run in one batch."""
     return trial.engine == "cuda" and isinstance(trial.problem, PlantedProblem)
 
 
 def batches(trials: Iterable[Trial], jobs: int) -> list[list[Trial]]:
-    """Put runs that share a GPU together, by problem and method, in as many batches as there are jobs."""
-    alike: dict[Any, list[Trial]] = {}
+    """Group runs that share a GPU by problem and method, each group in as many batches as there are jobs."""
+    groups: dict[Any, list[Trial]] = {}
     for trial in trials:
-        alike.setdefault((trial.experiment, trial.problem, trial.method), []).append(trial)
+        groups.setdefault((trial.experiment, trial.problem, trial.method), []).append(trial)
     parts: list[list[Trial]] = []
-    for several in alike.values():
-        size = min(MOST_TOGETHER, -(-len(several) // jobs))
-        parts += [several[i : i + size] for i in range(0, len(several), size)]
+    for group in groups.values():
+        size = min(MAX_BATCH, -(-len(group) // jobs))
+        parts += [group[i : i + size] for i in range(0, len(group), size)]
     return parts
 
 
-def _execute(trials: list[Trial], data: Path | None, runner: int, host: str, helpers: int) -> list[Finished]:
-    """Carry out trials in a process that ``runner``, on the machine ``host``, may have started."""
+def _execute(trials: list[Trial], data: Path | None, runner: int, host: str, n_workers: int) -> list[Finished]:
+    """Run trials in a process that ``runner``, on the machine ``host``, may have started."""
     if os.getppid() == runner:  # a process that the runner started on this machine
-        _end_with(runner)
-    elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _runs(runner):
+        _exit_with_parent(runner)
+    elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _is_running(runner):
         os._exit(1)  # the runner was killed while this process was starting
     try:
         if len(trials) == 1:
             finished = [execute(trials[0], data)]
         else:
-            finished = execute_together(trials, _helpers(helpers) if helpers > 1 else None)
+            finished = execute_batch(trials, _workers(n_workers) if n_workers > 1 else None)
     except ValueError as failure:
-        raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are kept") from failure
-    # Told by who computed it, which may be another machine than the one that writes the row.
+        raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are saved") from failure
+    # Set here: another machine may write the row.
     engine = trials[0].engine
     return [replace(done, versions=versions(engine), machine=machine(engine)) for done in finished]
 
@@ -141,20 +137,20 @@ def _named(trial: Trial) -> str:
     return f"{trial.experiment}, {trial.panel}, {trial.method.name}, seed {trial.seed}"
 
 
-def _runs(process: int) -> bool:
-    """Whether there is a process of this number on this machine."""
+def _is_running(process: int) -> bool:
+    """Whether a process with this id runs on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is somebody else's
+    except OSError:  # of another user
         pass
     return True
 
 
 @lru_cache(maxsize=1)
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent: a worker does not notice by itself that its runner was killed."""
+def _exit_with_parent(parent: int) -> None:
+    """Exit soon after the parent: a worker does not notice by itself that its runner was killed."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -165,19 +161,19 @@ def _end_with(parent: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def _helpers(count: int) -> Executor:
-    """Processes for this one, with a thread each, as long as it lives."""
-    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    helpers: Executor = ProcessPoolExecutor(count, initializer=_begin_helping, initargs=(os.getpid(),), env=alone)
-    return helpers
+def _workers(count: int) -> Executor:
+    """Worker processes of this one, with a thread each."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    workers: Executor = ProcessPoolExecutor(count, initializer=_init_worker, initargs=(os.getpid(),), env=one_thread)
+    return workers
 
 
-def _begin_helping(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is helped decides what Ctrl-C means
-    _end_with(parent)
+def _init_worker(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    _exit_with_parent(parent)
 
 
-def _keep(done: Finished, folder: Path, file: RowFile) -> None:
+def _save(done: Finished, folder: Path, file: RowFile) -> None:
     try:
         json.dumps(done.result, allow_nan=False)
     except ValueError:
@@ -195,7 +191,7 @@ def _keep(done: Finished, folder: Path, file: RowFile) -> None:
 
 
 def make_row(done: Finished) -> Row:
-    """Everything that is known of a trial; only ``seconds`` differs from run to run on one machine."""
+    """Settings, result and origin of a trial; only ``seconds`` differs between runs on one machine."""
     return {
         "key": done.trial.key(),
         "settings": done.trial.settings(),
@@ -208,9 +204,9 @@ def make_row(done: Finished) -> Row:
 
 @lru_cache
 def versions(engine: str) -> dict[str, str]:
-    """Versions of Python and of the packages that compute."""
+    """Versions of Python and of the packages in use."""
     found = {"python": platform.python_version()}
-    for name in PACKAGES + OF_A_GPU * (engine == "cuda"):
+    for name in PACKAGES + GPU_PACKAGES * (engine == "cuda"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -220,7 +216,7 @@ def versions(engine: str) -> dict[str, str]:
 
 @lru_cache
 def machine(engine: str) -> str:
-    """The machine in a few words, with its GPU where that has computed."""
+    """Short description of the machine, with its GPU if that was used."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:

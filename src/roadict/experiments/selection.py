@@ -1,4 +1,4 @@
-"""Which rows of a folder belong together: those of the plans as they are now."""
+"""Select the rows of the current plans from a folder."""
 
 import json
 from collections import Counter
@@ -10,15 +10,15 @@ from roadict import __version__
 from roadict.experiments.plan import Experiment
 from roadict.experiments.rows import Row
 
-LARGEST = 1e6
-"""No error and no PSNR of ours comes near."""
+MAX_VALUE = 1e6
+"""Far above any error or PSNR."""
 
 
 def current(rows: Iterable[Row], experiments: Iterable[Experiment]) -> tuple[list[Row], int]:
-    """Keep the rows of the present plans and version, every trial once: others must not mix into a mean.
+    """Select the rows of the current plans and version, every trial once, so that no other row enters a mean.
 
-    A trial that several engines carried out counts once, by the engine that has the most rows of that method, and where
-    there are rows of several sets of pictures, those of the set with the most are kept.
+    A trial of several engines counts once, by the engine with the most rows of that method. Of several sets of pictures
+    the one with the most rows is selected.
 
     Parameters
     ----------
@@ -27,29 +27,29 @@ def current(rows: Iterable[Row], experiments: Iterable[Experiment]) -> tuple[lis
 
     Returns
     -------
-    kept : list of rows
+    selected : list of rows
     left_out : int
-        Number of the others.
+        Number of the other rows.
     """
     rows = list(rows)
     planned = {
-        _plain(experiment.name, panel.name, asdict(problem), asdict(method))
+        _canonical(experiment.name, panel.name, asdict(problem), asdict(method))
         for experiment in experiments
         for panel in experiment.panels
         for problem in panel.problems
         for method in experiment.methods
     }
-    kept = [row for row in rows if _is_of_this_version(row) and _name(row) in planned]
-    for row in kept:
+    selected = [row for row in rows if _is_of_this_version(row) and _plan_id(row) in planned]
+    for row in selected:
         _check(row)
-    kept = _one_engine_per_trial(_one_set_of_pictures(kept))
-    return kept, len(rows) - len(kept)
+    selected = _one_engine_per_trial(_one_set_of_pictures(selected))
+    return selected, len(rows) - len(selected)
 
 
 def _one_set_of_pictures(rows: list[Row]) -> list[Row]:
     number = Counter((row["settings"]["experiment"], _digest(row)) for row in rows)
     most: dict[str, str] = {}
-    for experiment, digest in sorted(number):  # ties go to the name, so that the same rows give the same page
+    for experiment, digest in sorted(number):  # ties are broken by name, so that the same rows give the same page
         if experiment not in most or number[experiment, digest] > number[experiment, most[experiment]]:
             most[experiment] = digest
     return [row for row in rows if _digest(row) == most[row["settings"]["experiment"]]]
@@ -64,7 +64,7 @@ def _one_engine_per_trial(rows: list[Row]) -> list[Row]:
 
     best: dict[tuple[str, int], Row] = {}
     for row in sorted(rows, key=preferred):
-        best.setdefault((_name(row), row["settings"]["seed"]), row)
+        best.setdefault((_plan_id(row), row["settings"]["seed"]), row)
     chosen = {row["key"] for row in best.values()}
     return [row for row in rows if row["key"] in chosen]
 
@@ -79,11 +79,11 @@ def _is_of_this_version(row: Row) -> bool:
 
 
 def _check(row: Row) -> None:
-    """Refuse a row that claims to be of the present plans and is not what reproduce writes."""
+    """Refuse a row of the current plans that is not what reproduce writes."""
     settings, result = row["settings"], row.get("result")
     measures = ("error", "error_greedy") if "n_samples" in settings["problem"] else ("psnr",)
     seconds = row.get("seconds")
-    well = (
+    valid = (
         type(settings.get("seed")) is int
         and isinstance(settings.get("engine"), str)
         and isinstance(settings["problem"].get("digest", ""), str)
@@ -96,7 +96,7 @@ def _check(row: Row) -> None:
         and all(isinstance(number, str) for number in row["versions"].values())
         and isinstance(row.get("machine"), str)
     )
-    if not well:
+    if not valid:
         raise ValueError(
             f"the row {row['key']} of {settings['experiment']} is not as roadict reproduce writes it: something is "
             "missing or out of range; remove that line and run reproduce again"
@@ -104,7 +104,7 @@ def _check(row: Row) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= LARGEST  # which no NaN is
+    return type(value) in (int, float) and abs(value) <= MAX_VALUE  # False for NaN
 
 
 def _is_trace(trace: Any) -> bool:
@@ -120,15 +120,15 @@ def _digest(row: Row) -> str:
     return str(row["settings"]["problem"].get("digest", ""))
 
 
-def _name(row: Row) -> str:
+def _plan_id(row: Row) -> str:
     settings = row["settings"]
     problem = settings.get("problem")
     if not isinstance(problem, dict):
         return ""
-    return _plain(settings.get("experiment"), settings.get("panel"), problem, settings.get("method"))
+    return _canonical(settings.get("experiment"), settings.get("panel"), problem, settings.get("method"))
 
 
-def _plain(experiment: Any, panel: Any, problem: Row, method: Any) -> str:
-    """A text for what a plan fixes: not seeds, engines and the user's pictures."""
-    fixed = {name: value for name, value in problem.items() if name not in ("source", "digest")}
-    return json.dumps([experiment, panel, fixed, method], sort_keys=True)
+def _canonical(experiment: Any, panel: Any, problem: Row, method: Any) -> str:
+    """Canonical text of what a plan sets: not seeds, engines and the user's pictures."""
+    planned = {name: value for name, value in problem.items() if name not in ("source", "digest")}
+    return json.dumps([experiment, panel, planned, method], sort_keys=True)

@@ -1,4 +1,4 @@
-"""Pictures as the pages show them."""
+"""Pictures on the pages."""
 
 import io
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from roadict.drawing.raster import data_uri
 
 SMALL = 100
-"""Pictures narrower than this are shown whole, in their pixels."""
+"""Pictures narrower than this are shown in full, without interpolation."""
 ZOOM = 4
 """The close-up of others shows this part of the height and of the width."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture and the atoms that made it ("": none), as data URIs; a PSNR of None: it is the original."""
+    """A picture and its atoms ("": none) as data URIs; the PSNR of the original is None."""
 
     label: str
     psnr: float | None
@@ -24,12 +24,12 @@ class Shown:
 
     @property
     def zoom(self) -> int:
-        """How many times larger the close-up is."""
+        """Magnification of the close-up."""
         return 1 if self.width < SMALL else ZOOM
 
 
 def shown(label: str, psnr: float | None, raw: bytes, atoms: bytes = b"") -> Shown:
-    """Make what the page needs of a picture (PNG)."""
+    """Prepare a picture (PNG) for the page."""
     from PIL import Image
 
     with Image.open(io.BytesIO(raw)) as picture:

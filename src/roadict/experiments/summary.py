@@ -1,4 +1,4 @@
-"""Rows in order: by panel, method and number of samples."""
+"""Values of rows by panel, method and number of samples."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from roadict.experiments.rows import Row
 
 Values = dict[str, dict[float, list[float]]]
 """Method, number of samples (or iterations), one value per trial."""
-MANY = 3
-"""Methods that are called the others instead of by their names."""
+MAX_NAMED = 3
+"""Methods with equally many trials that are named; more are called the others."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What a point of a curve stands for: mean, quartiles and number of trials."""
+    """A point of a curve: mean, quartiles and number of trials."""
 
     mean: float
     low: float
@@ -42,7 +42,7 @@ def by_samples(rows: Iterable[Row], panel: str, measure: str = "error") -> Value
 def by_iteration(rows: Iterable[Row], panel: str) -> Values:
     """Errors of a panel along the iterations.
 
-    A run that ended keeps its last error, so that every mean is over the same trials.
+    A run that ended counts with its last error, so that every mean is over the same trials.
     """
     traces = defaultdict(list)
     for row in rows:
@@ -67,8 +67,8 @@ def by_method(rows: Iterable[Row], panel: str, measure: str = "psnr") -> dict[st
     return dict(values)
 
 
-def trials_of(rows: Iterable[Row], method: str) -> tuple[int, int]:
-    """Fewest and most trials of a method on any of its problems."""
+def trial_counts(rows: Iterable[Row], method: str) -> tuple[int, int]:
+    """Minimum and maximum number of trials of a method over its problems."""
     number = Counter(
         (row["settings"]["panel"], row["settings"]["problem"].get("n_samples"))
         for row in rows
@@ -77,40 +77,40 @@ def trials_of(rows: Iterable[Row], method: str) -> tuple[int, int]:
     return min(number.values(), default=0), max(number.values(), default=0)
 
 
-def trials_told(rows: Iterable[Row], labels: dict[str, str]) -> str:
-    """Say how many trials there are of which methods, the most first.
+def describe_trials(rows: Iterable[Row], labels: dict[str, str]) -> str:
+    """Describe how many trials the methods have, the most first.
 
     Parameters
     ----------
     rows : iterable of rows
         Of one experiment.
     labels : dict
-        Names and words for the methods that take part by chance; others are not told of.
+        Labels of the methods to describe, by name.
 
     Returns
     -------
     str
         Such as "20 trials of every method" or "100 trials of ROAD; 20 of the others".
     """
-    rows, alike = list(rows), defaultdict(list)
+    rows, groups = list(rows), defaultdict(list)
     for name, label in labels.items():
-        if (number := trials_of(rows, name))[1]:
-            alike[number].append(label.replace(",", ""))
-    if not alike:
+        if (number := trial_counts(rows, name))[1]:
+            groups[number].append(label.replace(",", ""))
+    if not groups:
         return "no trials"
-    told = [
+    counts = [
         (f"{low}" if low == high else f"{low} to {high}", high, names)
-        for (low, high), names in sorted(alike.items(), reverse=True)
+        for (low, high), names in sorted(groups.items(), reverse=True)
     ]
-    if len(told) > 1 and len(told[-1][2]) > MANY:
-        told[-1] = (*told[-1][:2], ["the others"])
-    (first, most, names), *others = told
+    if len(counts) > 1 and len(counts[-1][2]) > MAX_NAMED:
+        counts[-1] = (*counts[-1][:2], ["the others"])
+    (first, most, names), *others = counts
     head = f"{first} trial{'s' * (most != 1)} of {', '.join(names) if others else 'every method'}"
     return "; ".join([head, *(f"{number} of {', '.join(names)}" for number, _, names in others)])
 
 
 def spread(values: list[float]) -> Spread:
-    """Sum up the trials of a point.
+    """Summarise the trials of a point.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Carry out one trial. The same trial gives the same numbers, whatever runs beside it."""
+"""Run one trial. The same trial gives the same numbers, whatever runs at the same time."""
 
 import math
 import time
@@ -16,32 +16,30 @@ from threadpoolctl import threadpool_limits
 
 from roadict.drawing.raster import grey, mosaic, png
 from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
-from roadict.experiments.images import Material, load
+from roadict.experiments.images import Images, load
 from roadict.experiments.methods import Method
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.metrics import dictionary_error, psnr
 from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import resize
 from roadict.runs.snapshot import Snapshot
-from roadict.seeds import streams
+from roadict.seeds import TRIAL_DRAW, TRIAL_START, streams
 from roadict.synthetic import Planted, planted
 from roadict.two_stage import starting_atoms
 
 ATOMS, ORIGINAL = "-atoms", "-original"
-"""Endings of the names of a picture of atoms, and of the one that was to be enlarged."""
+"""Suffixes of the file names of the atoms and of the original picture."""
 SHEET = 8
-"""Rows and columns of a picture of atoms, at most."""
-START_KEY, DRAW_KEY = 21, 22
-"""Set the random numbers of a start and of a draw of pictures apart from the data's, so that no start is the truth."""
+"""Maximum rows and columns of a picture of atoms."""
 TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
-"""Iterations after which the error is kept, evenly on a log scale up to 10,000."""
+"""Iterations after which the error is recorded, evenly on a log scale up to 10,000."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a trial gave: numbers for the row, its times, and perhaps pictures (PNG) by the ending of their names.
+    """A finished trial: numbers for the row, times, and pictures (PNG) by the suffixes of their names.
 
-    Versions and machine are of whoever carried it out; empty: of this process.
+    Versions and machine are those of the process that ran it; empty: this process.
     """
 
     trial: Trial
@@ -53,15 +51,15 @@ class Finished:
 
 
 def execute(trial: Trial, data: Path | None) -> Finished:
-    """Carry out a trial on one thread, as trials run beside each other."""
+    """Run a trial on one thread, as several trials run in parallel."""
     with _quietly():
         return _execute(trial, data)
 
 
-def execute_together(trials: Sequence[Trial], executor: Executor | None = None) -> list[Finished]:
-    """Carry out runs of ROAD that share a GPU; each is said to have taken its share of the time.
+def execute_batch(trials: Sequence[Trial], executor: Executor | None = None) -> list[Finished]:
+    """Run a batch of ROAD trials on one GPU; each is recorded with an equal share of the time.
 
-    Processes of ``executor``, if there are any, carry out the exact finish meanwhile.
+    Processes of ``executor``, if given, compute the exact finish in parallel.
     """
     clock = time.perf_counter()
     with _quietly():
@@ -77,7 +75,7 @@ def execute_together(trials: Sequence[Trial], executor: Executor | None = None) 
 @contextmanager
 def _quietly() -> Iterator[None]:
     with warnings.catch_warnings(), threadpool_limits(limits=1):
-        warnings.simplefilter("ignore", UserWarning)  # rows tell which runs have not converged
+        warnings.simplefilter("ignore", UserWarning)  # rows record which runs have not converged
         yield
 
 
@@ -95,7 +93,7 @@ def _execute(trial: Trial, data: Path | None) -> Finished:
 
 
 class _Recovery:
-    """A planted problem, the learner that is to find its atoms, and what came of it."""
+    """A planted problem, the learner that is to recover its atoms, and the result."""
 
     def __init__(self, trial: Trial) -> None:
         assert isinstance(trial.problem, PlantedProblem)
@@ -113,7 +111,7 @@ class _Recovery:
         self.model = _learner(problem, trial, self.truth, self._tracer)
 
     def result(self) -> dict[str, Any]:
-        """Numbers of the fitted learner, for a row."""
+        """Results of the fitted learner, for a row."""
         model, truth = self.model, self.truth.dictionary
         error = dictionary_error(model.components_, truth)
         return {
@@ -127,7 +125,7 @@ class _Recovery:
 
 
 class _Tracer:
-    """The error along the iterations of all starts: after so much work, where there are several."""
+    """Records the error along the iterations, counted over all starts."""
 
     def __init__(self, truth: Planted) -> None:
         self._truth = truth.dictionary
@@ -140,7 +138,7 @@ class _Tracer:
             self._trace[self._count] = dictionary_error(snapshot.dictionary, self._truth)
 
     def ended(self, error: float) -> list[tuple[int, float]]:
-        """The trace with what the run returned as its end."""
+        """The trace, ended by the error of the returned dictionary."""
         return [*(self._trace | {self._count: error}).items()]
 
 
@@ -148,7 +146,7 @@ def _learner(
     problem: PlantedProblem, trial: Trial, truth: Planted, callback: Callable[[Snapshot], None] | None
 ) -> ROAD | AlternatingDictionaryLearning:
     method = trial.method
-    (rng,) = streams(trial.seed, START_KEY, 1)
+    (rng,) = streams(trial.seed, TRIAL_START, 1)
     start = None if method.own_start else starting_atoms(truth.data, problem.n_components, rng)
     shared: dict[str, Any] = {"dict_init": start, "callback": callback, "random_state": trial.seed, "n_jobs": 1}
     parameters = dict(method.parameters) | shared
@@ -175,17 +173,17 @@ def _alpha(method: Method, data: NDArray[np.float64]) -> float | None:
     return method.alpha_share * float(np.sqrt(np.mean(np.sum(data**2, axis=1))))
 
 
-def _enlarge(problem: PictureProblem, trial: Trial, material: Material) -> tuple[dict[str, Any], dict[str, bytes]]:
-    truth = material.test
+def _enlarge(problem: PictureProblem, trial: Trial, images: Images) -> tuple[dict[str, Any], dict[str, bytes]]:
+    truth = images.test
     height, width = truth.shape
     small = resize(truth, (height // problem.scale, width // problem.scale))
     if trial.method.learner == "bicubic":
         big, others = resize(small, truth.shape), {ORIGINAL: png(truth)}
     else:
-        training = material.training
-        if material.draw is not None:
-            (rng,) = streams(trial.seed, DRAW_KEY, 1)
-            training = tuple(training[i] for i in rng.choice(len(training), material.draw, replace=False))
+        training = images.training
+        if images.draw is not None:
+            (rng,) = streams(trial.seed, TRIAL_DRAW, 1)
+            training = tuple(training[i] for i in rng.choice(len(training), images.draw, replace=False))
         recipe = dict(trial.method.parameters)
         if problem.picture == "digit":
             recipe |= {"features": "pixels", "patch_size": 6, "stride": 4}

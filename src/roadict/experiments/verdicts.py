@@ -1,4 +1,4 @@
-"""Whether the paper's claims hold, computed from rows and nothing else."""
+"""Whether the paper's claims hold, computed from rows only."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.experiments.methods import OPPONENTS
+from roadict.checks import plural
+from roadict.experiments.methods import BASELINES
 from roadict.experiments.plan import PlantedProblem
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
@@ -15,17 +16,17 @@ from roadict.experiments.summary import by_samples, of_experiment
 
 Outcome = Literal["reproduced", "partly", "not reproduced", "too few rows"]
 TOO_FEW: Outcome = "too few rows"
-ENOUGH = 10
-"""Trials below which a verdict says that they are few."""
+MIN_TRIALS = 10
+"""With fewer trials a verdict says so."""
 FOUND = 1e-2
-"""An error below which a dictionary counts as found: its atoms correlate 0.99 with the true ones, on average."""
+"""Error below which a dictionary counts as recovered: its atoms correlate 0.99 with the true ones, on average."""
 ZERO = 1e-3
 """"Almost 0"."""
 NEAR = (3e-3, 3e-2)
 """"Near 1e-2": within a factor of three."""
-MOST, SOME = 0.9, 0.5
+REPRODUCED_SHARE, PARTLY_SHARE = 0.9, 0.5
 """Shares of trials."""
-LACKING = "rows are missing"
+MISSING = "rows are missing"
 PAPER = "road-paper"
 DEFAULTS = "road-defaults"
 NAMES = {
@@ -40,14 +41,14 @@ TABLE_ORDERS = {
     ("digits", "zeyde"): ("ksvd", "blotless", "mod"),
     ("zebra", "zeyde"): ("ksvd", "blotless", "mod"),
 }
-"""ROAD's opponents from the best to the worst, as in the paper's tables; ROAD leads them all."""
+"""The baselines from the best to the worst, as in the paper's tables; ROAD leads them all."""
 TABLE_ROADS = ("road", PAPER)
 TABLE_NAMES = NAMES | {"road": "ROAD"}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, whether it held, and the numbers that say so."""
+    """A claim, whether it holds, and the evidence."""
 
     experiment: str
     claim: str
@@ -85,14 +86,14 @@ def _exact_reaches_zero(rows: list[Row]) -> Verdict:
     claim = "eADMM reaches an error of almost 0 in 300 iterations for N ≥ 300"
     points = {n: errors for n, errors in by_samples(rows, "samples").get(PAPER, {}).items() if n >= 300}
     if not points:
-        return Verdict("solvers", claim, TOO_FEW, LACKING)
+        return Verdict("solvers", claim, TOO_FEW, MISSING)
     shares = {n: float(np.mean(np.array(errors) < ZERO)) for n, errors in points.items()}
     text = "; ".join(
         f"N = {n:g}: mean error {_short(np.mean(points[n]))}, median {_short(np.median(points[n]))}, "
-        f"{share:.0%} of {counted(len(points[n]))} below {ZERO:g}"
+        f"{share:.0%} of {plural(len(points[n]), 'trial')} below {ZERO:g}"
         for n, share in shares.items()
     )
-    return Verdict("solvers", claim, _graded(min(shares.values())), text + _few_of_some(points.values()))
+    return Verdict("solvers", claim, _graded(min(shares.values())), text + _few_trials_note(points.values()))
 
 
 def _inexact_stays(rows: list[Row]) -> Verdict:
@@ -103,51 +104,51 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
         if method.startswith("iadmm") and 300 in points
     }
     if not ends:
-        return Verdict("solvers", claim, TOO_FEW, LACKING)
+        return Verdict("solvers", claim, TOO_FEW, MISSING)
     near = [NEAR[0] <= float(np.mean(errors)) <= NEAR[1] for errors in ends.values()]
-    words = {"iadmm-three": "three ρ", "iadmm-one": "one ρ"}
+    labels = {"iadmm-three": "three ρ", "iadmm-one": "one ρ"}
     text = "N = 300: " + "; ".join(
-        f"{words.get(method, method)}: mean error {_short(np.mean(errors))} over {counted(len(errors))}"
+        f"{labels.get(method, method)}: mean error {_short(np.mean(errors))} over {plural(len(errors), 'trial')}"
         for method, errors in ends.items()
     )
-    return Verdict("solvers", claim, _all_some_none(near), text + _few_of_some(ends.values()))
+    return Verdict("solvers", claim, _all_some_none(near), text + _few_trials_note(ends.values()))
 
 
-def _few_of_some(trials: Iterable[list[float]]) -> str:
-    """Warn where some of these points have few trials."""
-    least = min(map(len, trials))
-    return f"; {counted(least)}{few(least)}" if least < ENOUGH else ""
+def _few_trials_note(trials: Iterable[list[float]]) -> str:
+    """Warn where a point has few trials."""
+    fewest = min(map(len, trials))
+    return f"; {plural(fewest, 'trial')}{few(fewest)}" if fewest < MIN_TRIALS else ""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Mean errors of a panel on the trials that ROAD and all opponents of the paper have in common.
+    """Mean errors of a panel on the trials that ROAD and all baselines of the paper have in common.
 
     Attributes
     ----------
     curves : dict
-        By method and number of samples; ROAD with our defaults only if it has all those trials, too.
+        By method and number of samples; ROAD with our defaults only if it also has all those trials.
     trials : int
         Number of seeds.
-    lacking : str
+    missing : str
         Why there is nothing to compare; "" if there is.
     """
 
     curves: dict[str, dict[float, float]]
     trials: int
-    lacking: str = ""
+    missing: str = ""
 
     def listed(self, value: Callable[[dict[float, float]], str]) -> str:
-        """Name all methods with what is to be said of each."""
+        """List all methods with a text for each."""
         return ", ".join(f"{NAMES[name]} {value(curve)}" for name, curve in self.curves.items())
 
-    def sure(self) -> str:
-        """Say how many trials that is, and whether they are enough."""
-        return f"; all on the same {counted(self.trials)}" + few(self.trials)
+    def trials_note(self) -> str:
+        """The number of trials, with a warning where they are few."""
+        return f"; all on the same {plural(self.trials, 'trial')}" + few(self.trials)
 
 
 def compared(rows: list[Row], experiment: str, panel: str) -> Compared:
-    """Put ROAD beside the paper's opponents on the same data: other trials of one of them would favour somebody."""
+    """Compare ROAD with the paper's baselines on the same data: trials of single methods would bias the means."""
     numbers = _numbers_of_samples(experiment, panel)
     found: dict[str, dict[float, dict[int, float]]] = {}
     for row in rows:
@@ -155,15 +156,15 @@ def compared(rows: list[Row], experiment: str, panel: str) -> Compared:
         if settings["panel"] == panel:
             points = found.setdefault(settings["method"]["name"], {})
             points.setdefault(settings["problem"]["n_samples"], {})[settings["seed"]] = row["result"]["error"]
-    absent = [NAMES[name] for name in (PAPER, *OPPONENTS) if not numbers <= found.get(name, {}).keys()]
-    if absent:
-        return Compared({}, 0, f"rows are missing of {', '.join(absent)}")
-    seeds = set.intersection(*(set(found[name][n]) for name in (PAPER, *OPPONENTS) for n in numbers))
+    missing = [NAMES[name] for name in (PAPER, *BASELINES) if not numbers <= found.get(name, {}).keys()]
+    if missing:
+        return Compared({}, 0, f"rows are missing of {', '.join(missing)}")
+    seeds = set.intersection(*(set(found[name][n]) for name in (PAPER, *BASELINES) for n in numbers))
     if not seeds:
         return Compared({}, 0, "no trial has rows of all methods at all numbers of samples")
     shown = [
         name
-        for name in (PAPER, DEFAULTS, *OPPONENTS)
+        for name in (PAPER, DEFAULTS, *BASELINES)
         if all(seeds <= found.get(name, {}).get(n, {}).keys() for n in numbers)
     ]
     curves = {
@@ -187,18 +188,18 @@ def _fewer_samples_no_floor(rows: list[Row], panel: str) -> Verdict:
     size = f"({panel.replace('-', ', ')})"
     claim = f"{size}: ROAD needs fewer samples than the others and has no error floor"
     both = compared(rows, "noise-free", panel)
-    if both.lacking:
-        return Verdict("noise-free", claim, TOO_FEW, both.lacking)
-    fewer = needed(both.curves[PAPER]) < min(needed(both.curves[name]) for name in OPPONENTS)
+    if both.missing:
+        return Verdict("noise-free", claim, TOO_FEW, both.missing)
+    fewer = needed(both.curves[PAPER]) < min(needed(both.curves[name]) for name in BASELINES)
     most = max(both.curves[PAPER])
-    no_floor = both.curves[PAPER][most] < ZERO and all(both.curves[name][most] > ZERO for name in OPPONENTS)
+    no_floor = both.curves[PAPER][most] < ZERO and all(both.curves[name][most] > ZERO for name in BASELINES)
     text = f"samples until the mean error is below {FOUND:g}: {both.listed(samples_needed)}"
-    text += f"; mean error at N = {most:g}: {both.listed(lambda curve: _short(curve[most]))}{both.sure()}"
+    text += f"; mean error at N = {most:g}: {both.listed(lambda curve: _short(curve[most]))}{both.trials_note()}"
     return Verdict("noise-free", claim, _all_some_none([fewer, no_floor]), text)
 
 
 def needed(curve: dict[float, float]) -> float:
-    """Fewest samples from which on the mean error stays below the bound; infinite where it never does."""
+    """Fewest samples from which on the mean error stays below the bound; infinite if it never does."""
     fewest = np.inf
     for n in sorted(curve, reverse=True):
         if curve[n] >= FOUND:
@@ -208,7 +209,7 @@ def needed(curve: dict[float, float]) -> float:
 
 
 def samples_needed(curve: dict[float, float]) -> str:
-    """Say how many samples are ``needed``."""
+    """Text for the number of samples ``needed``."""
     found = needed(curve)
     return f"{found:g}" if np.isfinite(found) else f"more than {max(curve):g}"
 
@@ -221,17 +222,17 @@ def judge_noisy(rows: list[Row]) -> list[Verdict]:
 def _below_the_others(rows: list[Row], panel: str) -> Verdict:
     claim = f"{panel.replace('-db', ' dB')}: ROAD is more robust to noise"
     both = compared(rows, "noisy", panel)
-    if both.lacking:
-        return Verdict("noisy", claim, TOO_FEW, both.lacking)
+    if both.missing:
+        return Verdict("noisy", claim, TOO_FEW, both.missing)
     road = both.curves[PAPER]
-    below = [all(road[n] < both.curves[name][n] for name in OPPONENTS) for n in road]
+    below = [all(road[n] < both.curves[name][n] for name in BASELINES) for n in road]
     text = f"below all of them at {sum(below)} of {len(below)} numbers of samples; mean error at N = {max(road):g}: "
-    text += both.listed(lambda curve: _short(curve[max(road)])) + both.sure()
-    return Verdict("noisy", claim, _graded(float(np.mean(below)), most=1.0), text)
+    text += both.listed(lambda curve: _short(curve[max(road)])) + both.trials_note()
+    return Verdict("noisy", claim, _graded(float(np.mean(below)), reproduced=1.0), text)
 
 
 def judge_bernoulli(rows: list[Row]) -> list[Verdict]:
-    """Fig. 4: ROAD finds the dictionary from the most samples, and the others do not."""
+    """Fig. 4: ROAD recovers the dictionary from the largest number of samples, and the others do not."""
     return [_found_by_road_only(rows, panel) for panel in _panels(rows)]
 
 
@@ -239,20 +240,20 @@ def _found_by_road_only(rows: list[Row], panel: str) -> Verdict:
     theta = panel.replace("theta-", "θ = ") + "/48"
     claim = f"{theta}: ROAD recovers the dictionary with varying sparsity, the others do not"
     both = compared(rows, "bernoulli", panel)
-    if both.lacking:
-        return Verdict("bernoulli", claim, TOO_FEW, both.lacking)
+    if both.missing:
+        return Verdict("bernoulli", claim, TOO_FEW, both.missing)
     most = max(both.curves[PAPER])
     last = {name: curve[most] for name, curve in both.curves.items()}
-    outcome = _all_some_none([last[PAPER] < FOUND, all(last[name] > FOUND for name in OPPONENTS)])
-    text = f"mean error at N = {most:g}: {both.listed(lambda curve: _short(curve[most]))}{both.sure()}"
+    outcome = _all_some_none([last[PAPER] < FOUND, all(last[name] > FOUND for name in BASELINES)])
+    text = f"mean error at N = {most:g}: {both.listed(lambda curve: _short(curve[most]))}{both.trials_note()}"
     return Verdict("bernoulli", claim, outcome, text)
 
 
 def judge_table(rows: list[Row]) -> list[Verdict]:
     """Tables I and II: ROAD best, and the others in the paper's order, with the Lasso on all sides.
 
-    ROAD stands there twice, and no pixel scale tells what the paper's ρ = 10 means: a claim is reproduced where both
-    lead, and partly where one does, or where the others come in another order.
+    ROAD has two entries, as the paper does not give the pixel scale that ρ = 10 depends on: a claim is reproduced where
+    both lead, and partly where one does, or where the others come in another order.
     """
     return [_order_of(rows, rows[0]["settings"]["experiment"], panel) for panel in _panels(rows)]
 
@@ -266,10 +267,10 @@ def _order_of(rows: list[Row], experiment: str, panel: str) -> Verdict:
         if settings["panel"] == panel:
             found.setdefault(settings["method"]["name"], {})[settings["seed"]] = row["result"]["psnr"]
     ours = [name for name in TABLE_ROADS if f"{name}-lasso" in found]
-    absent = [NAMES[method] for method in order if f"{method}-lasso" not in found] + ([] if ours else ["ROAD"])
-    if absent:
-        return Verdict(experiment, claim, TOO_FEW, f"rows are missing of {', '.join(absent)}")
-    # Every seed has training pictures of its own: only the same seeds compare learners.
+    missing = [NAMES[method] for method in order if f"{method}-lasso" not in found] + ([] if ours else ["ROAD"])
+    if missing:
+        return Verdict(experiment, claim, TOO_FEW, f"rows are missing of {', '.join(missing)}")
+    # Every seed has its own training pictures: learners are compared on the same seeds only.
     seeds = sorted(set.intersection(*(set(found[f"{method}-lasso"]) for method in (*ours, *order))))
     if not seeds:
         return Verdict(experiment, claim, TOO_FEW, "no trial has rows of all methods")
@@ -278,9 +279,9 @@ def _order_of(rows: list[Row], experiment: str, panel: str) -> Verdict:
     others = [method for method in ranked if method in order]
     text = "mean PSNR: " + ", ".join(f"{TABLE_NAMES[name]} {scores[name].mean():.2f} dB" for name in ranked)
     random = [found["random-lasso"][seed] for seed in seeds if seed in found.get("random-lasso", {})]
-    for values, words in ((list(found.get("bicubic", {}).values()), "bicubic"), (random, "random patches")):
+    for values, label in ((list(found.get("bicubic", {}).values()), "bicubic"), (random, "random patches")):
         if values:
-            text += f"; {words} {np.mean(values):.2f} dB"
+            text += f"; {label} {np.mean(values):.2f} dB"
     for name in ours:
         text += f"; {TABLE_NAMES[name]} minus {NAMES[others[0]]} {_lead(scores[name] - scores[others[0]])}"
     best = [ranked.index(name) < ranked.index(others[0]) for name in ours]
@@ -290,7 +291,7 @@ def _order_of(rows: list[Row], experiment: str, panel: str) -> Verdict:
 
 
 def _lead(gains: NDArray[np.float64]) -> str:
-    """Say by how much ROAD leads another method on the same trials, and how sure that is."""
+    """ROAD's mean lead over another method on the same trials, with its standard error."""
     text = f"{gains.mean():+.2f} dB"
     if len(gains) < 2:
         return f"{text} in one trial, which proves little"
@@ -310,28 +311,17 @@ JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
 
 
 def _panels(rows: list[Row]) -> list[str]:
-    """Panels that there are rows for, in the order of the figure."""
-    there = {row["settings"]["panel"] for row in rows}
-    return [panel.name for panel in EXPERIMENTS[rows[0]["settings"]["experiment"]].panels if panel.name in there]
+    """Panels with rows, in the order of the figure."""
+    present = {row["settings"]["panel"] for row in rows}
+    return [panel.name for panel in EXPERIMENTS[rows[0]["settings"]["experiment"]].panels if panel.name in present]
 
 
-def _graded(share: float, most: float = MOST) -> Outcome:
-    return "reproduced" if share >= most else "partly" if share >= SOME else "not reproduced"
+def _graded(share: float, reproduced: float = REPRODUCED_SHARE) -> Outcome:
+    return "reproduced" if share >= reproduced else "partly" if share >= PARTLY_SHARE else "not reproduced"
 
 
 def _all_some_none(held: list[bool]) -> Outcome:
     return "reproduced" if all(held) else "partly" if any(held) else "not reproduced"
-
-
-def counted(number: int) -> str:
-    """Say how many trials.
-
-    Examples
-    --------
-    >>> counted(1), counted(20)
-    ('1 trial', '20 trials')
-    """
-    return f"{number} trial" + "s" * (number != 1)
 
 
 def few(number: int) -> str:
@@ -342,11 +332,11 @@ def few(number: int) -> str:
     >>> few(3), few(20)
     (': few, so this may change', '')
     """
-    return ": few, so this may change" if number < ENOUGH else ""
+    return ": few, so this may change" if number < MIN_TRIALS else ""
 
 
 def _short(value: float | np.floating[Any]) -> str:
-    """A number for a sentence: two digits.
+    """Format a number with two digits.
 
     Examples
     --------

@@ -11,7 +11,7 @@ ZEBRA = Experiment(
     "26.71 (MOD, bicubic).",
     "Zeyde's approach with the paper's filters, 9 × 9 patches with an overlap of 6, PCA, 512 atoms. 100 iterations of "
     "ROAD, a sixth as many of the two-stage methods, which learn with the coder they are named with: the Lasso in the "
-    "paper, which does not tell its iterations.",
+    "paper, which does not report its iterations.",
     (Panel("zeyde", "Zeyde: two dictionaries", (PictureProblem("zebra", 3, "zeyde", 512, 100),)),),
     PICTURES,
     "zebra",

@@ -1,4 +1,4 @@
-"""Anchored regression: every atom keeps the linear map from features to detail that its neighbourhood obeys.
+"""Anchored regression: every atom has a linear map from features to detail, fitted to its neighbourhood.
 
 After R. Timofte, V. De Smet and L. Van Gool, "A+: Adjusted anchored neighborhood regression", 2014.
 """
@@ -7,7 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from roadict.kernels import Workers
-from roadict.pictures.ranges import Plane
+from roadict.pictures.dtypes import Plane
 from roadict.progress.terminal import Progress, silent
 
 RIDGE = 0.1
@@ -15,15 +15,15 @@ RIDGE = 0.1
 BLOCK = 8
 """Atoms compared with all samples at a time."""
 SAMPLED = 50_000
-"""Samples that tell how near the nearest ones are."""
+"""Samples that the bound on the similarity of neighbours is estimated from."""
 
 
 def fit_regressors(
-    low: Plane, high: Plane, atoms: Plane, n_near: int, n_jobs: int | None, report: Progress = silent
+    low: Plane, high: Plane, atoms: Plane, n_neighbours: int, n_jobs: int | None, report: Progress = silent
 ) -> Plane:
     """Ridge regressors from features to detail, one per atom, each from the samples nearest to it.
 
-    Near is what has a large |cos| with the atom: both signs, as the maps are linear.
+    Neighbours have a large |cos| with the atom: both signs, as the maps are linear.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def fit_regressors(
     high : array of shape (n_samples, n_pixels)
         Detail, divided by the norm its features had.
     atoms : array of shape (n_components, n_features)
-    n_near : int
+    n_neighbours : int
         About how many samples each regressor is fitted to.
     n_jobs : int or None
     report : callable, default=silent
@@ -45,24 +45,24 @@ def fit_regressors(
     """
     n_features = low.shape[1]
     regressors = np.empty((len(atoms), n_features, high.shape[1]), np.float32)
-    share = min(1.0, n_near / len(low))
-    some = low[:: max(1, len(low) // SAMPLED)]
+    share = min(1.0, n_neighbours / len(low))
+    subset = low[:: max(1, len(low) // SAMPLED)]
     ridge = RIDGE * np.eye(n_features)
 
     def fit_block(block: int) -> None:
         these = slice(block * BLOCK, (block + 1) * BLOCK)
-        # A bound from a part of the samples, as sorting all of them for every atom would take most of the time.
-        near_enough = np.quantile(np.abs(some @ atoms[these].T), 1 - share, axis=0)
-        likeness = np.abs(low @ atoms[these].T)
-        for k, bound in enumerate(near_enough):
-            near = np.flatnonzero(likeness[:, k] >= bound)
-            x, y = low[near], high[near]
+        # The bound comes from a subset: sorting all samples for every atom would take most of the time.
+        bounds = np.quantile(np.abs(subset @ atoms[these].T), 1 - share, axis=0)
+        similarity = np.abs(low @ atoms[these].T)
+        for k, bound in enumerate(bounds):
+            neighbours = np.flatnonzero(similarity[:, k] >= bound)
+            x, y = low[neighbours], high[neighbours]
             regressors[block * BLOCK + k] = np.linalg.solve(x.T @ x + ridge, x.T @ y)
 
     n_blocks = -(-len(atoms) // BLOCK)
     workers = Workers(n_jobs)
     try:
-        # The workers are the threads; more of BLAS's own would only wait for each other.
+        # The workers are threads already; BLAS threads of their own would oversubscribe the cores.
         with threadpool_limits(1, "blas"):
             workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
     finally:

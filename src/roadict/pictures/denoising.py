@@ -8,22 +8,21 @@ from numpy.typing import ArrayLike, NDArray
 from skimage.restoration import estimate_sigma
 
 from roadict import checks
-from roadict.pictures import ranges
-from roadict.pictures.restoration import Effort, Patches, code_plane, learned_atoms, some_patches
+from roadict.pictures import dtypes
+from roadict.pictures.restoration import Options, Patches, code_plane, learned_atoms, sample_patches
 from roadict.progress.terminal import Progress
 from roadict.runs.snapshot import Callback
-from roadict.seeds import RandomStateLike, streams
+from roadict.seeds import DENOISING, RandomStateLike, streams
 
 PATCH = 8
 GAIN = 1.1
 """Rms error of the codes over σ: a little more than the noise, else some of it is coded as well."""
-ACTIVE = 1.1
-"""Patches whose variance is below this many σ² show noise alone, and are not learned from."""
+MIN_VARIANCE = 1.1
+"""Patches whose variance is below this many σ² are pure noise, and are not learned from."""
 SWEEPS = 15
-"""Refinements of the atoms after ROAD: 0.3 dB on the house at σ = 20, nothing from there on."""
+"""Refinements of the atoms after ROAD: 0.3 dB on the house at σ = 20; more sweeps gain nothing."""
 POOL = 40_000
 """Patches that the atoms are refined on, at most, out of twice as many."""
-_KEY = 13
 
 
 def denoise(
@@ -37,10 +36,10 @@ def denoise(
     progress: Progress | None = None,
     callback: Callback | None = None,
 ) -> NDArray[Any]:
-    """Take white noise off a picture.
+    """Remove white noise from a picture.
 
-    ROAD learns atoms from some of the noisy patches, with the noise as the error it may leave; all patches are coded
-    until the error is that of the noise, and averaged. Colours are treated as sum and differences; alpha stays.
+    ROAD learns atoms from some of the noisy patches, with the noise level as its error bound. All patches are coded
+    down to that error and averaged. Colours are processed as their sum and differences; alpha is unchanged.
 
     Parameters
     ----------
@@ -74,22 +73,22 @@ def denoise(
     >>> psnr(better, clean, 255) > psnr(noisy, clean, 255) + 6
     True
     """
-    array = ranges.checked("picture", picture, PATCH)
-    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
+    array = dtypes.check_picture("picture", picture, PATCH)
+    options = Options.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
     level = noise_level(array, sigma)
     if level == 0:
         return array.copy()
-    unit = ranges.white(array)
-    parts = ranges.split(array, unit)
-    colour = ranges.from_planes(_cleaned(ranges.to_planes(parts.colour), level, effort), parts.colour)
-    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    unit = dtypes.white(array)
+    parts = dtypes.split(array, unit)
+    colour = dtypes.from_planes(_denoised(dtypes.to_planes(parts.colour), level, options), parts.colour)
+    result = dtypes.join(dtypes.Parts(colour, parts.alpha), array.dtype, unit, dtypes.bounds(array))
     if parts.alpha is not None:
         result[..., -1] = array[..., -1]
     return result
 
 
 def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
-    """σ with white at 1, given or estimated.
+    """Noise level σ with white at 1, given or estimated.
 
     Parameters
     ----------
@@ -97,10 +96,10 @@ def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
     sigma : float or "auto"
         In the units of the picture, and not more than white.
     """
-    unit = ranges.white(picture)
+    unit = dtypes.white(picture)
     if isinstance(sigma, str):
         checks.one_of("sigma", sigma, ["auto"], "a number")
-        planes = ranges.to_planes(ranges.split(picture, unit).colour)
+        planes = dtypes.to_planes(dtypes.split(picture, unit).colour)
         return float(np.mean([_estimated(plane) for plane in planes]))
     level = checks.real_number("sigma", sigma, zero=True) / unit
     if level > 1:
@@ -108,21 +107,21 @@ def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
     return level
 
 
-def _estimated(plane: ranges.Plane) -> float:
+def _estimated(plane: dtypes.Plane) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the median of no coefficients, where all of them are zero
+        warnings.simplefilter("ignore", RuntimeWarning)  # an empty median, where all coefficients are zero
         return float(np.nan_to_num(estimate_sigma(plane)))
 
 
-def _cleaned(planes: list[ranges.Plane], level: float, effort: Effort) -> list[ranges.Plane]:
-    """Learn from all planes together, and code each."""
-    (rng,) = streams(effort.seed, _KEY, 1)
-    pool = _active(some_patches(planes, None, PATCH, 2 * POOL, rng), level)
+def _denoised(planes: list[dtypes.Plane], level: float, options: Options) -> list[dtypes.Plane]:
+    """Learn one dictionary from all planes, and code each plane."""
+    (rng,) = streams(options.seed, DENOISING, 1)
+    pool = _active(sample_patches(planes, None, PATCH, 2 * POOL, rng), level)
     code_level = GAIN * level
     if len(pool.values) < 2:
-        atoms = np.zeros((1, PATCH * PATCH), np.float32)  # nothing but noise: means of patches remain
+        atoms = np.zeros((1, PATCH * PATCH), np.float32)  # pure noise: only the patch means remain
     else:
-        atoms = learned_atoms(pool, effort, level=level, code_level=code_level, at_most=None, sweeps=SWEEPS)
+        atoms = learned_atoms(pool, options, level=level, code_level=code_level, max_atoms=None, sweeps=SWEEPS)
     return [
         code_plane(
             plane,
@@ -130,15 +129,15 @@ def _cleaned(planes: list[ranges.Plane], level: float, effort: Effort) -> list[r
             atoms,
             PATCH,
             level=code_level,
-            at_most=None,
-            n_jobs=effort.n_jobs,
-            advance=effort.coding(index, len(planes)),
+            max_atoms=None,
+            n_jobs=options.n_jobs,
+            advance=options.coding_progress(index, len(planes)),
         )
         for index, plane in enumerate(planes)
     ]
 
 
 def _active(patches: Patches, level: float) -> Patches:
-    """Those patches that show more than noise."""
-    active = np.flatnonzero(patches.energy() > ACTIVE * level**2)
+    """Patches with more than noise."""
+    active = np.flatnonzero(patches.energy() > MIN_VARIANCE * level**2)
     return patches.chosen(active[:POOL])

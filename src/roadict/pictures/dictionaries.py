@@ -12,7 +12,7 @@ from roadict.progress.terminal import Progress
 from roadict.ranks.comm import alone
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.runs.snapshot import Callback, Snapshot
-from roadict.seeds import streams
+from roadict.seeds import DICTIONARY, streams
 from roadict.updates.registry import UPDATES
 
 Array = NDArray[np.floating]
@@ -20,10 +20,9 @@ METHODS = ("road", "random", *UPDATES)
 ATOMS_PER_PATCH = 3
 """For OMP in the two-stage methods, as in the literature on super-resolution."""
 ROAD_PER_STAGE = 6
-"""Iterations of ROAD in the place of one of a two-stage method."""
+"""Iterations of ROAD at about the cost of one of a two-stage method."""
 LEARNING = "learning the dictionary"
-"""What progress says meanwhile."""
-_KEY = 11
+"""Progress text."""
 
 
 def learn_dictionary(
@@ -46,15 +45,16 @@ def learn_dictionary(
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        NaN marks what was not observed.
+        NaN marks missing entries.
     n_components : int
     method : str
-        "road"; an update of ``AlternatingDictionaryLearning``; or "random": some of the samples, the yardstick for
-        all others.
+        "road"; an update of ``AlternatingDictionaryLearning``; or "random": some of the samples, the baseline
+        for all others.
     epsilon : float
-        ROAD's bound on the relative error; where so few atoms cannot reach it, a little above what they can.
+        ROAD's bound on the relative error; relaxed to a little above the smallest error
+        of so few atoms where that is larger.
     max_iter : int
-        Of ROAD; two-stage methods take a sixth as many.
+        Iterations of ROAD; two-stage methods run a sixth as many.
     seed : SeedSequence
     n_jobs : int or None
     progress : callable
@@ -74,7 +74,7 @@ def learn_dictionary(
     array of shape (n_components, n_features)
     """
     if method == "random":
-        (rng,) = streams(seed, _KEY, 1)
+        (rng,) = streams(seed, DICTIONARY, 1)
         chosen = rng.choice(len(data), n_components, replace=len(data) < n_components)
         return unit_rows(np.nan_to_num(data[chosen]))[0]
 
@@ -97,11 +97,11 @@ def learn_dictionary(
         )
     else:
         model = _two_stage(data, n_components, method, lasso_share, max_iter, shared)
-    progress(0, model.max_iter, LEARNING)  # the first iteration may be long in coming: imports, compilation
+    progress(0, model.max_iter, LEARNING)  # the first iteration may take long: imports, compilation
     with warnings.catch_warnings():
-        # What counts here is the picture: neither a bound out of reach nor iterations that end early need worry anyone.
+        # Only the picture counts: an unreachable bound or an early end of the iterations is harmless here.
         warnings.simplefilter("ignore", UserWarning)
-        with alone():  # a picture is one process's own, whatever others do
+        with alone():  # each process works on its own picture
             model.fit(data)
     atoms: Array = model.components_
     return atoms
@@ -123,8 +123,8 @@ def _coder(data: Array, lasso_share: float | None) -> dict[str, Any]:
 
 
 def _reachable(data: Array, n_components: int, epsilon: float) -> float:
-    """Relax a bound that no dictionary of so few atoms can meet, as small pictures have patches for few only."""
-    if np.isnan(data).any() or not data.any():  # ROAD takes any bound for the one, and refuses the other
+    """Relax a bound that no dictionary of so few atoms can meet: small pictures have patches for few atoms."""
+    if np.isnan(data).any() or not data.any():  # ROAD accepts any bound for missing entries, and refuses zeros
         return epsilon
     floor = smallest_error(data, None, n_components)
     return epsilon if epsilon >= floor else auto_epsilon(floor)

@@ -1,4 +1,4 @@
-"""What a patch of an enlarged picture looks like to a dictionary: gradients and curvatures, in few dimensions."""
+"""Features of patches of an enlarged picture: gradients and curvatures, reduced by PCA."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from roadict.pictures.patches import Indices, extract
 
 Array = NDArray[Any]
 ENERGY = 0.999
-"""Share of the energy of the features that PCA keeps."""
+"""Share of the energy of the features that PCA retains."""
 
 
 def derivatives(picture: Array, step: int, edges: str = "mirrored") -> Array:
@@ -39,15 +39,15 @@ def derivatives(picture: Array, step: int, edges: str = "mirrored") -> Array:
     padded = np.pad(picture, step, mode="symmetric" if edges == "mirrored" else "constant")
     height, width = picture.shape
 
-    def moved(down: int, right: int) -> Array:
+    def shifted(down: int, right: int) -> Array:
         return padded[step + down : step + down + height, step + right : step + right + width]
 
     return np.stack(
         [
-            moved(0, ahead) - moved(0, ahead - step),
-            moved(ahead, 0) - moved(ahead - step, 0),
-            (moved(0, step) + moved(0, -step)) / 2 - picture,
-            (moved(step, 0) + moved(-step, 0)) / 2 - picture,
+            shifted(0, ahead) - shifted(0, ahead - step),
+            shifted(ahead, 0) - shifted(ahead - step, 0),
+            (shifted(0, step) + shifted(0, -step)) / 2 - picture,
+            (shifted(step, 0) + shifted(-step, 0)) / 2 - picture,
         ]
     )
 
@@ -69,7 +69,7 @@ def patch_features(layers: Array, size: int, rows: Indices, columns: Indices) ->
 
 
 def principal_axes(second_moment: Array, energy: float = ENERGY) -> Array:
-    """Orthonormal directions that keep this share of the energy, the strongest first.
+    """Orthonormal directions that retain this share of the energy, the strongest first.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def principal_axes(second_moment: Array, energy: float = ENERGY) -> Array:
 
     Returns
     -------
-    array of shape (n_features, n_kept)
+    array of shape (n_features, n_axes)
     """
     values, vectors = np.linalg.eigh(second_moment)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-    kept = int(np.searchsorted(np.cumsum(values), energy * values.sum())) + 1
-    axes: Array = np.ascontiguousarray(vectors[:, : min(kept, len(values))])
+    n_axes = int(np.searchsorted(np.cumsum(values), energy * values.sum())) + 1
+    axes: Array = np.ascontiguousarray(vectors[:, : min(n_axes, len(values))])
     return axes

@@ -1,4 +1,4 @@
-"""Pictures from and to files, with errors that say in one sentence what is wrong and what to do."""
+"""Read and write picture files; an error is one sentence with the problem and the remedy."""
 
 import io
 import logging
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from roadict.files.atomic import atomic_write
-from roadict.pictures import png16, ranges
+from roadict.pictures import dtypes, png16
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
-"""Endings of names that can be written, and that are looked for in a folder."""
+"""Extensions that can be written, and that are searched for in a folder."""
 MAX_PIXELS = 178_956_970
 """Larger pictures are refused before they are unpacked (Pillow's own bound): a small file can hold gigabytes."""
 _FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
-_AS_IS = ("L", "LA", "RGB", "RGBA")
-_DRAWINGS = ("EPS", "WMF")
-# What Pillow and tifffile raise on broken files, by which bytes are broken.
+_MODES = ("L", "LA", "RGB", "RGBA")
+_VECTOR_FORMATS = ("EPS", "WMF")
+# What Pillow and tifffile raise on damaged files, depending on the damaged bytes.
 _DAMAGE = (
     OSError,
     SyntaxError,
@@ -42,19 +42,19 @@ _DAMAGE = (
 _JPEG_QUALITY = 95
 _JPEG_SIDE = 65_500
 _ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
-_WHITE_IS_ZERO, _ONE_AFTER_THE_OTHER = 0, 2
+_WHITE_IS_ZERO, _SEPARATE_PLANES = 0, 2
 
-logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else its log of a broken file joins our one line
+logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else it logs damaged files next to our one line
 
 
 class PictureFileError(ValueError):
-    """A file holds no picture that can be used, or cannot hold the picture."""
+    """A file that holds no usable picture, or whose format cannot hold the picture."""
 
 
 def read_picture(path: str | os.PathLike[str]) -> Pixels:
     """Read a picture of 8 or 16 bits: grey or RGB, with alpha if the file has it.
 
-    Black-and-white and palette pictures become grey and RGB; a camera's note of its orientation is obeyed.
+    Black-and-white and palette pictures become grey and RGB; the Exif orientation is applied.
 
     Parameters
     ----------
@@ -68,16 +68,16 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
     Raises
     ------
     PictureFileError
-        A ValueError: no picture, damaged, animated, too large, or of colours that are neither grey nor RGB.
+        A ValueError: no picture, damaged, animated, too large, or neither grey nor RGB.
     OSError
         If the file cannot be opened, for example FileNotFoundError.
     """
-    raw = Path(path).read_bytes()  # from memory, so that an OSError below is the file's contents' and not the disk's
+    raw = Path(path).read_bytes()  # in memory, so that an OSError below comes from the contents and not from the disk
     if not raw:
         _refuse(path, "is empty", "save or copy it again")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # our own bound is below; other warnings tell of harmless oddities
+            warnings.simplefilter("ignore")  # our own bound is below; the other warnings are harmless
             with Image.open(io.BytesIO(raw)) as image:
                 return _pixels(path, raw, image)
     except Image.DecompressionBombError:
@@ -86,19 +86,19 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         _refuse(path, "is no picture in a format that roadict reads", "convert it to PNG, TIFF, JPEG or BMP")
     except PictureFileError:
         raise
-    except _DAMAGE as broken:
-        raise PictureFileError(f"{os.fspath(path)} is damaged or cut short; save or copy it again") from broken
+    except _DAMAGE as error:
+        raise PictureFileError(f"{os.fspath(path)} is damaged or cut short; save or copy it again") from error
 
 
-def read_mask(path: str | os.PathLike[str]) -> ranges.Plane:
-    """Read a mask of any colours as one plane, not zero where a pixel is marked; its alpha does not count."""
+def read_mask(path: str | os.PathLike[str]) -> dtypes.Plane:
+    """Read a mask of any colours as one plane, nonzero where a pixel is marked; alpha is ignored."""
     picture = read_picture(path)
-    colour, _ = ranges.split(picture, ranges.white(picture))
+    colour, _ = dtypes.split(picture, dtypes.white(picture))
     return colour if colour.ndim == 2 else colour.max(axis=2)
 
 
 def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:
-    """Write a picture as its file name says: whole, or not at all.
+    """Write a picture in the format of its extension, atomically.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def write_picture(path: str | os.PathLike[str], pixels: Pixels) -> None:
 
 
 def check_writable(path: str | os.PathLike[str], pixels: Pixels, scale: int = 1) -> None:
-    """Refuse a file name whose format cannot hold such a picture, enlarged; to be called before long work."""
+    """Refuse a format that cannot hold such a picture, enlarged; call it before long work."""
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         _refuse(path, f"has the extension {suffix!r}", f"name it as one of {', '.join(SUFFIXES)}")
@@ -146,10 +146,10 @@ def _pixels(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pix
     if image.width * image.height > MAX_PIXELS:
         raise Image.DecompressionBombError
     frames = getattr(image, "n_frames", 1)
-    if frames > 1 and image.format != "MPO":  # a camera's JPEG with previews; the first is the picture
+    if frames > 1 and image.format != "MPO":  # a camera's JPEG with previews after the picture
         _refuse(path, f"has {frames} frames", "save one of them as a picture of its own")
-    if image.format in _DRAWINGS:  # Pillow would run another program on them
-        _refuse(path, "is a drawing, not pixels", "convert it to PNG")
+    if image.format in _VECTOR_FORMATS:  # Pillow would run another program on them
+        _refuse(path, "is a vector drawing, not pixels", "convert it to PNG")
     if png16.is_png16(raw):
         return _png16(path, raw, image)
     if image.format == "TIFF":
@@ -168,13 +168,13 @@ def _from_pillow(path: str | os.PathLike[str], image: Image.Image) -> Pixels:
         image = image.convert("RGBA" if image.has_transparency_data else "RGB")
     elif image.mode in ("L", "RGB") and "transparency" in image.info:
         image = image.convert(image.mode + "A")
-    if image.mode not in _AS_IS:
+    if image.mode not in _MODES:
         _refuse(path, f"has {image.mode} colours", "convert it to grey or RGB of 8 or 16 bits")
     return np.array(image)
 
 
 def _png16(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
-    """Read a PNG of 16 bits, with the colour that stands for transparency and the orientation that Pillow finds."""
+    """Read a PNG of 16 bits, with its transparent colour and its Exif orientation."""
     try:
         pixels = png16.decode(raw)
     except ValueError as error:
@@ -189,7 +189,7 @@ def _png16(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixe
 
 
 def _read_tiff(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
-    """Read by tifffile what Pillow would give at 8 bits only: colours of 16 bits."""
+    """Read a TIFF, with tifffile where Pillow would reduce 16 bits per colour to 8."""
     tags: Any = image.tag_v2  # type: ignore[attr-defined]
     grey = image.mode.startswith("I;16")
     negative = grey and tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
@@ -203,7 +203,7 @@ def _read_tiff(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> 
         if "imagecodecs" in str(error):
             _refuse(path, "is a compressed TIFF of 16 bits per colour", "save it with ZIP or without compression")
         raise
-    if colours.ndim == 3 and tags.get(_PLANES) == _ONE_AFTER_THE_OTHER:
+    if colours.ndim == 3 and tags.get(_PLANES) == _SEPARATE_PLANES:
         colours = np.moveaxis(colours, 0, 2)
     if colours.dtype != np.uint16 or colours.ndim != 3 or image.mode == "CMYK" or colours.shape[2] not in (2, 3, 4):
         _refuse(path, f"has {image.mode} colours of {colours.dtype}", "convert it to grey or RGB of 8 or 16 bits")
@@ -211,7 +211,7 @@ def _read_tiff(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> 
 
 
 def _upright(pixels: NDArray[np.uint16], orientation: int) -> Pixels:
-    """Turn and mirror as a camera's note says: 1 to 8, by the standard for Exif."""
+    """Rotate and mirror by an Exif orientation, 1 to 8."""
     if orientation in (5, 6, 7, 8):
         pixels = np.swapaxes(pixels, 0, 1)
     if orientation in (2, 3, 6, 7):

@@ -1,4 +1,4 @@
-"""Inpainting with a dictionary learned from what the picture still shows."""
+"""Inpainting with a dictionary learned from the observed pixels."""
 
 from typing import Any
 
@@ -6,20 +6,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
-from roadict.pictures import ranges
-from roadict.pictures.ranges import Plane
-from roadict.pictures.restoration import Effort, Mask, Patches, code_plane, learned_atoms, refined, some_patches
+from roadict.pictures import dtypes
+from roadict.pictures.dtypes import Plane
+from roadict.pictures.restoration import Mask, Options, Patches, code_plane, learned_atoms, refined, sample_patches
 from roadict.progress.terminal import Progress
 from roadict.runs.snapshot import Callback
-from roadict.seeds import RandomStateLike, streams
+from roadict.seeds import INPAINTING, RandomStateLike, streams
 
 PATCH = 8
 LEVEL = 0.01
-"""Rms error left to the codes of the observed pixels; white is 1."""
-AT_MOST = 10
-"""Atoms for a patch by its observed pixels alone: more would fit those and say little of the others."""
-AT_MOST_FILLED = 16
-"""Atoms for a patch of the filled picture: OMP slows down with the cube of their number."""
+"""Rms error that codes may leave on the observed pixels; white is 1."""
+MAX_ATOMS = 10
+"""Atoms per patch when coding by observed pixels alone: more would overfit them."""
+MAX_ATOMS_FILLED = 16
+"""Atoms per patch of the filled picture: the cost of OMP grows with the cube of their number."""
 SWEEPS = 10
 """Refinements of the atoms after ROAD, by the observed pixels."""
 SWEEPS_FILLED = 2
@@ -27,12 +27,11 @@ SWEEPS_FILLED = 2
 POOL = 8000
 """Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
 LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
-"""Errors left in the rounds on the filled picture; falling, so that what was filled badly is given up first."""
-_SEEN_TO_LEARN = 0.25
+"""Rms errors of the rounds on the filled picture; decreasing, so that bad fillings are discarded first."""
+_MIN_OBSERVED = 0.25
 """Share of a patch that must be observed for it to be learned from."""
-_FLAT = 0.02
+_MIN_CONTRAST = 0.02
 """Rms contrast that a patch must exceed to be learned from; white is 1."""
-_KEY = 14
 
 
 def inpaint(
@@ -49,14 +48,14 @@ def inpaint(
     """Fill in missing pixels.
 
     ROAD learns atoms from the observed pixels of some patches, and patches are coded by their observed pixels. The
-    filled picture is then coded and averaged in a few more rounds. Observed pixels stay as they are.
+    filled picture is then coded and averaged in a few more rounds. Observed pixels are unchanged.
 
     Parameters
     ----------
     picture : array of shape (height, width) or (height, width, channels)
-        uint8, uint16, float32 or float64, with sides of at least 8 pixels. Missing pixels may hold anything.
+        uint8, uint16, float32 or float64, with sides of at least 8 pixels. Missing pixels may have any value.
     mask : array of shape (height, width), default=None
-        Not zero where a pixel is missing. None: pixels that are wholly transparent are missing.
+        Nonzero where a pixel is missing. None: fully transparent pixels are missing.
     n_components : int, default=256
         Number of atoms; less where the picture has fewer than four patches for each.
     max_iter : int, default=120
@@ -82,14 +81,14 @@ def inpaint(
     >>> bool(np.abs(filled[missing].astype(int) - whole[missing]).mean() < 1)
     True
     """
-    array = ranges.checked("picture", _hidden_as_zero(picture, mask), PATCH)
-    effort = Effort.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
+    array = dtypes.check_picture("picture", _hidden_as_zero(picture, mask), PATCH)
+    options = Options.checked(n_components, max_iter, random_state, n_jobs, progress, callback)
     missing = missing_pixels(array, mask)
-    unit = ranges.white(array)
-    parts = ranges.split(array, unit)
-    planes = [rough_filling(plane, missing) for plane in ranges.to_planes(parts.colour)]
-    colour = ranges.from_planes(_filled(planes, missing, effort), parts.colour)
-    result = ranges.join(ranges.Parts(colour, parts.alpha), array.dtype, unit, ranges.bounds(array))
+    unit = dtypes.white(array)
+    parts = dtypes.split(array, unit)
+    planes = [rough_filling(plane, missing) for plane in dtypes.to_planes(parts.colour)]
+    colour = dtypes.from_planes(_filled(planes, missing, options), parts.colour)
+    result = dtypes.join(dtypes.Parts(colour, parts.alpha), array.dtype, unit, dtypes.bounds(array))
     if parts.alpha is not None:
         # Alpha of 0 to 1 may come with colours of 0 to 255.
         result[..., -1] = 1 if array.dtype.kind == "f" and array[..., -1].max() <= 1 else unit
@@ -98,7 +97,7 @@ def inpaint(
 
 
 def _hidden_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
-    """Missing pixels of floats may be NaN or a mark far off, which must not tell what white is."""
+    """Set missing pixels of floats to zero: NaN or a marker value must not decide what white is."""
     array = np.asarray(picture)
     transparent = array.ndim == 3 and array.shape[2] in (2, 4)
     if array.dtype.kind != "f" or (np.shape(mask) != array.shape[:2] if mask is not None else not transparent):
@@ -108,7 +107,7 @@ def _hidden_as_zero(picture: ArrayLike, mask: ArrayLike | None) -> NDArray[Any]:
 
 
 def missing_pixels(picture: NDArray[Any], mask: ArrayLike | None) -> Mask:
-    """Where pixels are missing: by the mask, or else by transparency."""
+    """Boolean mask of the missing pixels: by the mask, or else by transparency."""
     shape = picture.shape[:2]
     if mask is not None:
         given = np.asarray(mask)
@@ -131,7 +130,7 @@ def missing_pixels(picture: NDArray[Any], mask: ArrayLike | None) -> Mask:
 
 
 def rough_filling(plane: Plane, missing: Mask) -> Plane:
-    """Fill missing pixels by a mean of what is near, or by the nearest pixel where nothing is."""
+    """Fill missing pixels by a local mean, or by the nearest observed pixel where none is near."""
     weight = (~missing).astype(np.float32)
     near = gaussian_filter(weight, 1.5)
     mean = gaussian_filter(np.where(missing, 0, plane).astype(np.float32), 1.5) / np.maximum(near, 1e-30)
@@ -139,28 +138,28 @@ def rough_filling(plane: Plane, missing: Mask) -> Plane:
     return np.where(missing, np.where(near > 1e-3, mean, plane[tuple(nearest)]), plane)
 
 
-def _filled(planes: list[Plane], missing: Mask, effort: Effort) -> list[Plane]:
-    """Fill by the observed pixels, then in rounds on the whole picture.
+def _filled(planes: list[Plane], missing: Mask, options: Options) -> list[Plane]:
+    """Fill by the observed pixels, then in rounds on the filled picture.
 
     Parameters
     ----------
     planes : list of arrays of shape (height, width)
-        Roughly filled; where there is nothing to learn from they stay so.
+        Roughly filled; returned as they are where there is nothing to learn from.
     missing : bool array of shape (height, width)
-    effort : Effort
+    options : Options
     """
-    (rng,) = streams(effort.seed, _KEY, 1)
-    pool = _learnable(some_patches(planes, ~missing, PATCH, 2 * POOL, rng))
+    (rng,) = streams(options.seed, INPAINTING, 1)
+    pool = _learnable(sample_patches(planes, ~missing, PATCH, 2 * POOL, rng))
     if len(pool.values) < 2:
         return planes
-    atoms = learned_atoms(pool, effort, level=LEVEL, code_level=LEVEL, at_most=AT_MOST, sweeps=SWEEPS)
-    planes = _coded(planes, ~missing, missing, atoms, LEVEL, AT_MOST, 0, effort)
-    for turn, level in enumerate(LEVELS, 1):
-        pool = _learnable(some_patches(planes, None, PATCH, POOL, rng))
+    atoms = learned_atoms(pool, options, level=LEVEL, code_level=LEVEL, max_atoms=MAX_ATOMS, sweeps=SWEEPS)
+    planes = _coded(planes, ~missing, missing, atoms, LEVEL, MAX_ATOMS, 0, options)
+    for round_, level in enumerate(LEVELS, 1):
+        pool = _learnable(sample_patches(planes, None, PATCH, POOL, rng))
         if len(pool.values):
             for _ in range(SWEEPS_FILLED):
-                atoms = refined(atoms, pool, level, AT_MOST_FILLED, effort.n_jobs)
-        planes = _coded(planes, None, missing, atoms, level, AT_MOST_FILLED, turn, effort)
+                atoms = refined(atoms, pool, level, MAX_ATOMS_FILLED, options.n_jobs)
+        planes = _coded(planes, None, missing, atoms, level, MAX_ATOMS_FILLED, round_, options)
     return planes
 
 
@@ -170,11 +169,11 @@ def _coded(
     missing: Mask,
     atoms: Plane,
     level: float,
-    at_most: int,
-    turn: int,
-    effort: Effort,
+    max_atoms: int,
+    round_: int,
+    options: Options,
 ) -> list[Plane]:
-    """Replace the missing pixels by what codes make of them; ``turn`` counts the calls, for the progress."""
+    """Replace the missing pixels by the coded ones; ``round_`` counts the calls, for the progress."""
     steps = (len(LEVELS) + 1) * len(planes)
     found = []
     for index, plane in enumerate(planes):
@@ -184,9 +183,9 @@ def _coded(
             atoms,
             PATCH,
             level=level,
-            at_most=at_most,
-            n_jobs=effort.n_jobs,
-            advance=effort.coding(turn * len(planes) + index, steps),
+            max_atoms=max_atoms,
+            n_jobs=options.n_jobs,
+            advance=options.coding_progress(round_ * len(planes) + index, steps),
             wanted=missing,
         )
         found.append(np.where(missing, coded, plane))
@@ -194,8 +193,8 @@ def _coded(
 
 
 def _learnable(patches: Patches) -> Patches:
-    """Patches with enough to see in them."""
-    enough = patches.energy() > _FLAT**2
+    """Patches with enough contrast and observed pixels."""
+    enough = patches.energy() > _MIN_CONTRAST**2
     if patches.observed is not None:
-        enough &= patches.observed.mean(axis=1) >= _SEEN_TO_LEARN
+        enough &= patches.observed.mean(axis=1) >= _MIN_OBSERVED
     return patches.chosen(np.flatnonzero(enough)[:POOL])

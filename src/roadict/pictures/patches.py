@@ -27,7 +27,7 @@ def starts(length: int, size: int, stride: int) -> Indices:
     if length < size:
         raise ValueError(f"a side of {length} pixels is shorter than a patch of {size}; use a larger picture")
     if stride > size:
-        raise ValueError(f"stride={stride} must be at most size={size}, else pixels between patches are left out")
+        raise ValueError(f"stride={stride} must be at most size={size}, else pixels between patches are skipped")
     last = length - size
     return np.array([*range(0, last, stride), last])
 
@@ -35,7 +35,7 @@ def starts(length: int, size: int, stride: int) -> Indices:
 def extract(picture: NDArray[Scalar], size: int, rows: Indices, columns: Indices) -> NDArray[Scalar]:
     """Patches whose first pixels are at all pairs of these rows and columns.
 
-    Only what is asked for is copied: take a few rows at a time and a picture of any size fits.
+    Only these patches are copied: with a few rows at a time a picture of any size fits in memory.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def all_patches(picture: NDArray[Scalar], size: int, stride: int) -> NDArray[Sca
 
 
 def bands(rows: Indices, n_columns: int, n_patches: int) -> Iterator[Indices]:
-    """Rows of the grid in portions of about ``n_patches`` patches, for memory's sake.
+    """Rows of the grid in bands of about ``n_patches`` patches, to bound the memory.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class PatchMean:
     """A picture as the mean of overlapping patches, given a few at a time.
 
     The mean is a running one, m += (x - m) / count: equal values average to themselves to the last bit, so that
-    patches that nobody changed give back the picture exactly.
+    unchanged patches give back the picture exactly.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ class PatchMean:
         self.count = np.zeros(shape, np.int32)
 
     def add(self, patches: Array, rows: Indices, columns: Indices) -> None:
-        """Take in patches of shape (len(rows) * len(columns), size * size), ordered as ``extract`` gives them."""
+        """Add patches of shape (len(rows) * len(columns), size * size), ordered as ``extract`` gives them."""
         blocks = patches.reshape(len(rows), len(columns), self.size, self.size)
-        # Starts differ from each other, so at a fixed place within the patches no pixel is met twice.
+        # Starts are distinct, so a fixed position within the patches addresses no pixel twice.
         for y in range(self.size):
             for x in range(self.size):
                 pixels = _block(rows + y, columns + x)
@@ -108,7 +108,7 @@ class PatchMean:
 
 
 def _block(rows: Indices, columns: Indices) -> tuple[Indices | slice, Indices | slice]:
-    """Index of all pairs of rows and columns; slices, which are faster, where the steps are even."""
+    """Index of all pairs of rows and columns; slices, which are faster, where the steps are equal."""
     sliced = [_as_slice(index) for index in (rows, columns)]
     if sliced[0] is not None and sliced[1] is not None:
         return sliced[0], sliced[1]

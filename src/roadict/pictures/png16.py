@@ -17,12 +17,12 @@ _LEVEL = 6
 
 
 def is_png16(start: bytes) -> bool:
-    """Whether a file that starts so is a PNG with 16 bits per channel."""
+    """Whether the first bytes of a file are those of a PNG with 16 bits per channel."""
     return start.startswith(SIGNATURE) and len(start) > 25 and start[24] == 16 and start[25] in _CHANNELS
 
 
 def decode(raw: bytes) -> Pixels:
-    """Pixels of a whole PNG file for which ``is_png16`` holds.
+    """Pixels of a complete PNG file for which ``is_png16`` holds.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def decode(raw: bytes) -> Pixels:
         raise ValueError("interlaced")
     row_bytes = 2 * width * channels
     expected = height * (row_bytes + 1)
-    # No more is unpacked than the header announces: a small file may hold gigabytes of zeros.
+    # Decompress no more than the header announces: a small file may hold gigabytes of zeros.
     stream = zlib.decompressobj().decompress(b"".join(_data_chunks(raw)), expected)
     if len(stream) != expected:
         raise ValueError("cut short")
@@ -54,18 +54,18 @@ def decode(raw: bytes) -> Pixels:
 
 def _data_chunks(raw: bytes) -> list[bytes]:
     """Contents of the IDAT chunks, their checksums verified."""
-    found, place = [], len(SIGNATURE)
+    chunks, offset = [], len(SIGNATURE)
     while True:
-        length, kind = struct.unpack(">I4s", raw[place : place + 8])
-        body = raw[place + 8 : place + 8 + length]
-        (checksum,) = struct.unpack(">I", raw[place + 8 + length : place + 12 + length])
+        length, kind = struct.unpack(">I4s", raw[offset : offset + 8])
+        body = raw[offset + 8 : offset + 8 + length]
+        (checksum,) = struct.unpack(">I", raw[offset + 8 + length : offset + 12 + length])
         if checksum != zlib.crc32(kind + body):
             raise ValueError("wrong checksum")
         if kind == b"IDAT":
-            found.append(body)
+            chunks.append(body)
         if kind == b"IEND":
-            return found
-        place += 12 + length
+            return chunks
+        offset += 12 + length
 
 
 @kernel
@@ -109,7 +109,7 @@ def write(file: BinaryIO, pixels: Pixels) -> None:
     channels = 1 if pixels.ndim == 2 else pixels.shape[2]
     plain = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
     lines = np.empty((height, plain.shape[1] + 1), np.uint8)
-    lines[:, 0] = 2  # "up", for which smooth pictures have small differences
+    lines[:, 0] = 2  # "up": smooth pictures have small differences
     lines[0, 1:] = plain[0]
     lines[1:, 1:] = plain[1:] - plain[:-1]
     header = struct.pack(">IIBBBBB", width, height, 16, _COLOUR_TYPE[channels], 0, 0, 0)

@@ -1,4 +1,4 @@
-"""From the features of an enlarged patch to the detail that it lacks: coupled dictionaries, or anchored regressors."""
+"""Predict the missing detail of an enlarged patch from its features: coupled dictionaries or anchored regressors."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +13,26 @@ from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge
 from roadict.pictures.anchors import apply_regressors, fit_regressors
 from roadict.pictures.dictionaries import learn_dictionary
-from roadict.pictures.ranges import Plane
+from roadict.pictures.dtypes import Plane
 from roadict.pictures.recipe import Recipe
 from roadict.pictures.training import Samples, Sampling, gather
 from roadict.progress.terminal import Progress
 from roadict.runs.snapshot import Callback
-from roadict.seeds import streams
+from roadict.seeds import PREDICTOR, streams
 
 ANCHOR_SAMPLES = 1_200_000
 """Samples for the regressors, of the pictures and their mirror images: 0.4 dB above a tenth of them."""
-N_NEAR = 2048
+N_NEIGHBOURS = 2048
 """Samples that each regressor is fitted to."""
 CODE_SAMPLES = 50_000
 """Samples that the high-resolution dictionary is fitted to."""
 BATCH = 5_000
-"""Of them coded at a time, for the progress: a second's work or so."""
-FLAT = 0.02
-"""Patches with features below this norm (white is 1) teach nothing but noise to regressors that ignore the norm."""
+"""Samples coded between two progress reports: about a second."""
+MIN_NORM = 0.02
+"""Patches with features below this norm (white is 1) are mostly noise to regressors that ignore the norm."""
 RIDGE = 0.01
 """Ridge of the high-resolution dictionary, in units of the mean energy of an atom's codes."""
 EPSILON = {"anchored": 0.3, "zeyde": 0.05, "yang": 0.05}
-_KEY = 12
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Coupled:
         """Codes of features, shape (n_samples, n_components)."""
         lasso = self.coder == "lasso"
         with warnings.catch_warnings():
-            # A few patches in ten thousand that are coded roughly do not show.
+            # A few roughly coded patches in ten thousand are invisible.
             warnings.simplefilter("ignore", ConvergenceWarning)
             codes: Plane = encode(
                 low,
@@ -97,7 +96,7 @@ class Anchored:
     regressors: Plane
 
     def detail(self, low: Plane, n_jobs: int | None) -> Plane:
-        """The same as for ``Coupled``; ``n_jobs`` is unused: all work is in matrix products."""
+        """As for ``Coupled``; ``n_jobs`` is unused: all work is in matrix products."""
         return apply_regressors(low, self.atoms, self.regressors)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -127,21 +126,21 @@ def fit_predictor(
 ) -> Predictor:
     """Learn a predictor from pictures, with the parameters of ``SuperResolution``."""
     anchored = approach == "anchored"
-    (rng,) = streams(seed, _KEY, 1)
+    (rng,) = streams(seed, PREDICTOR, 1)
     samples = gather(
         planes,
         sampling,
         axes=axes,
-        turned=anchored,
-        at_most=ANCHOR_SAMPLES if anchored else CODE_SAMPLES,
-        flat=FLAT if anchored else 0.0,
+        augment=anchored,
+        max_samples=ANCHOR_SAMPLES if anchored else CODE_SAMPLES,
+        min_norm=MIN_NORM if anchored else 0.0,
         rng=rng,
         report=report,
     )
     if len(samples.low) < n_components:
         raise ValueError(
             f"the training pictures give {len(samples.low)} patches for n_components={n_components}; "
-            "use more or larger pictures with more to see in them, or fewer atoms"
+            "use more, larger or more detailed pictures, or fewer atoms"
         )
 
     def learn(data: Plane) -> Plane:
@@ -153,7 +152,7 @@ def fit_predictor(
             method=method,
             epsilon=EPSILON[approach] if recipe.epsilon is None else recipe.epsilon,
             rho=recipe.rho,
-            # Of anchors only the directions count, and OMP is the cheaper coder.
+            # Only the directions of anchors matter, and OMP is the cheaper coder.
             lasso_share=recipe.alpha if recipe.coder == "lasso" and not anchored else None,
             max_iter=max_iter,
             seed=seed,
@@ -170,17 +169,17 @@ def fit_predictor(
 
 
 def _anchored(samples: Samples, learn: Learn, n_jobs: int | None, report: Progress) -> Anchored:
-    """Atoms that are directions of the features, and a regressor for each."""
+    """Learn atoms from normalised features, and a regressor for each atom."""
     norms = np.linalg.norm(samples.low, axis=1, keepdims=True)
     low, high = samples.low / norms, samples.high / norms
     atoms = learn(low)
-    return Anchored(atoms, fit_regressors(low, high, atoms, N_NEAR, n_jobs, report))
+    return Anchored(atoms, fit_regressors(low, high, atoms, N_NEIGHBOURS, n_jobs, report))
 
 
 def _coupled(
     samples: Samples, learn: Learn, recipe: Recipe, stacked: bool, n_jobs: int | None, report: Progress
 ) -> Coupled:
-    """One dictionary taken apart ("yang"), or the second one fitted to the codes in the first ("zeyde")."""
+    """Split one dictionary ("yang"), or fit the second one to the codes in the first ("zeyde")."""
     weight = recipe.alpha * float(np.sqrt(np.square(samples.low).sum(axis=1).mean()))
     settings = (recipe.coder, weight, recipe.n_nonzero_coefs)
     if stacked:
@@ -195,7 +194,7 @@ def _coupled(
 
 
 def _stacked(samples: Samples, learn: Learn) -> tuple[Plane, Plane]:
-    """One dictionary of features and detail side by side, each weighed by its number of entries, then taken apart."""
+    """Learn one dictionary of stacked features and detail, weighted by their numbers of entries, and split it."""
     n_low, n_high = samples.low.shape[1], samples.high.shape[1]
     weights = np.repeat(np.array([n_low**-0.5, n_high**-0.5], np.float32), [n_low, n_high])
     both = learn(np.hstack(samples) * weights) / weights
@@ -205,9 +204,9 @@ def _stacked(samples: Samples, learn: Learn) -> tuple[Plane, Plane]:
 
 
 def _least_squares(codes: Plane, high: Plane) -> Plane:
-    """Dictionary with the smallest error for these codes and a ridge; atoms without use get zero."""
+    """Dictionary with the smallest error for these codes and a ridge; unused atoms get zero."""
     gram = codes.T.astype(np.float64) @ codes
-    # Without a ridge atoms that are hardly used get detail of any size: the paper's digits are then 3 dB worse.
+    # Without a ridge rarely used atoms get detail of any size: the paper's digits are then 3 dB worse.
     return solve_ridge(gram, codes.T @ high, RIDGE).astype(np.float32)
 
 
@@ -220,7 +219,7 @@ def predictor_from(
     n_features: int,
     n_pixels: int,
 ) -> Predictor:
-    """Make a predictor from the arrays of a model file, whose shapes are checked."""
+    """Make a predictor from the arrays of a model file, after checking their shapes."""
     atoms = np.asarray(arrays["atoms"], np.float32)
     if atoms.shape != (n_components, n_features):
         raise ValueError(f"atoms of shape {atoms.shape}, not {(n_components, n_features)}")

@@ -1,4 +1,4 @@
-"""What experiments vary in super-resolution and users leave at its defaults."""
+"""Settings of super-resolution for experiments; users can leave them at their defaults."""
 
 from dataclasses import dataclass
 
@@ -16,25 +16,26 @@ class Recipe:
     Parameters
     ----------
     features : {"derivatives", "pixels"}, default="derivatives"
-        What patches are compared by: first and second differences, reduced by PCA, or the pixels themselves.
+        Features of patches: first and second differences, reduced by PCA, or the pixels themselves.
     patch_size, stride : int, default=None
-        In pixels of the large picture. None: three pixels of the small picture, and one.
+        In pixels of the large picture. None: three pixels of the small picture, and one pixel.
     max_samples : int, default=4000
         Samples that the dictionary is learned from. Codes and regressors are fitted to more.
     epsilon : float, default=None
-        Bound on the relative error for ROAD. None: 0.3 for "anchored", whose atoms are directions only, else 0.05.
+        ROAD's bound on the relative error. None: 0.3 for "anchored", where only the directions of atoms matter, else
+        0.05.
     rho : float or "auto", default="auto"
-        Penalty of ROAD.
+        ROAD's penalty.
     engine : str, default="auto"
-        Of ROAD. Not saved with the model.
+        ROAD's engine. Not saved with the model.
     coder : {"lasso", "omp"}, default="lasso"
-        For "zeyde" and "yang", where two-stage methods learn with it, too.
+        For "zeyde" and "yang", where two-stage methods also learn with it.
     alpha : float, default=0.03
         Weight of Σ|codes| for "lasso", relative to the root-mean-square norm of the training features.
     n_nonzero_coefs : int, default=3
         Coefficients per patch for "omp".
     back_projection : int, default=1
-        Rounds of adding back what the shrunken result lacks of the input.
+        Rounds of back-projection: the difference between the input and the downscaled result is added.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Bicubic resize and luma in the conventions of the super-resolution literature (MATLAB's imresize and rgb2ycbcr).
 
-No library at hand has this bicubic: Pillow rounds its weights, scikit-image and SciPy use splines or Gaussians, and
-OpenCV does not smooth when it shrinks. A tenth of a decibel hangs on it in every published table.
+No dependency has this bicubic: Pillow rounds its weights, scikit-image and SciPy use splines or Gaussians, and OpenCV
+does not smooth when it shrinks. It changes every published table by a tenth of a decibel.
 """
 
 import math
@@ -93,5 +93,5 @@ def ycbcr_to_rgb(picture: Array) -> Array:
 
 
 def luma(picture: Array) -> Array:
-    """Luma alone, 16/255...235/255, from RGB in [0, 1]; a grey picture stays as it is."""
+    """Luma alone, 16/255...235/255, from RGB in [0, 1]; a grey picture is returned unchanged."""
     return picture if picture.ndim == 2 else rgb_to_ycbcr(picture)[..., 0]

@@ -1,4 +1,4 @@
-"""A dictionary learned from the damaged picture itself, refined on more of its patches, and patches coded in it."""
+"""Learn a dictionary from the damaged picture itself, refine it on more patches, and code patches in it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from roadict import checks
 from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge
 from roadict.pictures.dictionaries import learn_dictionary
+from roadict.pictures.dtypes import Plane
 from roadict.pictures.patches import PatchMean, bands, extract, starts
-from roadict.pictures.ranges import Plane
 from roadict.progress.terminal import Progress, silent
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
@@ -21,21 +21,21 @@ from roadict.seeds import RandomStateLike, seed_sequence
 Mask = NDArray[np.bool_]
 BAND = 1 << 14
 """Patches coded at a time."""
-LEARNED = 2000
-"""Patches that ROAD learns from: it takes most of the time, and its atoms are refined on the others."""
+TRAINING_PATCHES = 2000
+"""Patches that ROAD learns from: it takes most of the time, and its atoms are refined on more."""
 PATCHES_PER_ATOM = 4
-"""With fewer patches for every atom, atoms learn single patches by heart, and their noise."""
+"""With fewer patches per atom, atoms overfit single patches and their noise."""
 RHO_PER_RATIO = 20.0
-"""ρ per unit of atoms / features for patches of rms norm 1: noisy samples settle at twice the ρ of clean ones."""
-FEWEST_SEEN = 4
-"""A patch with fewer observed pixels is coded by what the plane holds in all its pixels."""
+"""ρ per unit of atoms / features for patches of rms norm 1: noisy samples need twice the ρ of clean ones."""
+MIN_OBSERVED = 4
+"""A patch with fewer observed pixels is coded by all its pixels, the filled ones included."""
 _RIDGE = 1e-4
 """Weight of the ridge when atoms are refined, in units of the mean energy of an atom's codes."""
 
 
 @dataclass(frozen=True)
-class Effort:
-    """What callers say about the learning, and whom to tell of it.
+class Options:
+    """Parameters of the learning, and its progress callbacks.
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ class Effort:
         progress: Progress | None,
         callback: Callback | None = None,
     ) -> Self:
-        """From what users pass."""
+        """Check the parameters that users pass."""
         checks.whole_number("n_components", n_components)
         checks.whole_number("max_iter", max_iter)
         checks.threads("n_jobs", n_jobs)
         return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, progress or silent, callback)
 
-    def coding(self, step: int, steps: int) -> Callable[[float], None]:
-        """What ``code_plane`` tells its progress, as the given one of so many planes to code."""
+    def coding_progress(self, step: int, steps: int) -> Callable[[float], None]:
+        """Progress callback of ``code_plane`` for plane ``step`` of ``steps``."""
         return lambda share: self.report(round(100 * (step + share)), 100 * steps, "coding patches")
 
 
@@ -98,8 +98,8 @@ class Patches:
 
     def energy(self) -> Plane:
         """Mean square of the observed pixels of every patch."""
-        seen = self.values.shape[1] if self.observed is None else np.maximum(self.observed.sum(axis=1), 1)
-        energy: Plane = np.square(self.values).sum(axis=1) / seen
+        n_observed = self.values.shape[1] if self.observed is None else np.maximum(self.observed.sum(axis=1), 1)
+        energy: Plane = np.square(self.values).sum(axis=1) / n_observed
         return energy
 
     def chosen(self, index: NDArray[np.integer]) -> "Patches":
@@ -107,7 +107,7 @@ class Patches:
         observed = None if self.observed is None else self.observed[index]
         return Patches(self.values[index], observed, self.means[index])
 
-    def codes(self, atoms: Plane, level: float, at_most: int | None, n_jobs: int | None) -> Plane:
+    def codes(self, atoms: Plane, level: float, max_atoms: int | None, n_jobs: int | None) -> Plane:
         """Code by OMP until the rms error over the observed pixels is at most ``level``."""
         rms = np.sqrt(self.energy())
         relative = np.divide(level, rms, out=np.ones_like(rms), where=rms > level)
@@ -116,7 +116,7 @@ class Patches:
             self.observed,
             atoms,
             algorithm="omp",
-            n_nonzero_coefs=at_most,
+            n_nonzero_coefs=max_atoms,
             epsilon=relative,
             n_jobs=n_jobs,
         )
@@ -124,7 +124,7 @@ class Patches:
 
 
 def centred(values: Plane, observed: Mask | None) -> Patches:
-    """Take off the mean of the observed pixels."""
+    """Subtract the mean of the observed pixels."""
     if observed is None:
         means = values.mean(axis=1, keepdims=True)
         return Patches(values - means, None, means)
@@ -133,12 +133,12 @@ def centred(values: Plane, observed: Mask | None) -> Patches:
     return Patches(np.where(observed, values - means, 0).astype(np.float32), observed, means)
 
 
-def some_patches(
-    planes: Sequence[Plane], observed: Mask | None, size: int, at_most: int, rng: np.random.Generator
+def sample_patches(
+    planes: Sequence[Plane], observed: Mask | None, size: int, max_patches: int, rng: np.random.Generator
 ) -> Patches:
-    """Patches at random places of all planes, in random order."""
+    """Patches at random positions of all planes, in random order."""
     height, width = (length - size + 1 for length in planes[0].shape)
-    count = min(at_most // len(planes), height * width)
+    count = min(max_patches // len(planes), height * width)
     values, masks = [], []
     for plane in planes:
         places = np.unravel_index(rng.choice(height * width, count, replace=False), (height, width))
@@ -150,7 +150,7 @@ def some_patches(
 
 
 def learned_atoms(
-    pool: Patches, effort: Effort, *, level: float, code_level: float, at_most: int | None, sweeps: int
+    pool: Patches, options: Options, *, level: float, code_level: float, max_atoms: int | None, sweeps: int
 ) -> Plane:
     """Learn atoms by ROAD from some of the patches, then refine them on all.
 
@@ -158,12 +158,12 @@ def learned_atoms(
     ----------
     pool : Patches
         In random order; at least two.
-    effort : Effort
+    options : Options
     level : float
-        Rms error over the observed pixels that ROAD may leave.
+        ROAD's bound on the rms error over the observed pixels.
     code_level : float
-        The same for the codes of a patch.
-    at_most : int or None
+        The same bound for the codes of a patch.
+    max_atoms : int or None
         Largest number of atoms for a patch.
     sweeps : int
         Refinements.
@@ -173,44 +173,44 @@ def learned_atoms(
     array of shape (n_components, n_pixels)
         Atoms of unit norm; fewer where the pool has fewer than four patches for each.
     """
-    atoms = _first_atoms(pool, effort, level)
+    atoms = _first_atoms(pool, options, level)
     for sweep in range(sweeps):
-        atoms = refined(atoms, pool, code_level, at_most, effort.n_jobs)
-        effort.report(sweep + 1, sweeps, "refining the dictionary")
+        atoms = refined(atoms, pool, code_level, max_atoms, options.n_jobs)
+        options.report(sweep + 1, sweeps, "refining the dictionary")
     return atoms
 
 
-def _first_atoms(pool: Patches, effort: Effort, level: float) -> Plane:
+def _first_atoms(pool: Patches, options: Options, level: float) -> Plane:
     """Learn atoms by ROAD from the first of the patches, to an rms error of ``level`` over the observed pixels."""
-    n_components = min(effort.n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
-    few = pool.chosen(np.arange(min(LEARNED, len(pool.values))))
+    n_components = min(options.n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
+    few = pool.chosen(np.arange(min(TRAINING_PATCHES, len(pool.values))))
     data = few.values if few.observed is None else np.where(few.observed, few.values, np.float32(np.nan))
-    # A mean was taken off every patch: one degree of freedom of the noise is gone.
+    # The mean of every patch was subtracted: the noise has one degree of freedom less.
     energy, n_pixels = few.energy(), few.values.shape[1]
-    seen = np.full(len(energy), n_pixels) if few.observed is None else few.observed.sum(axis=1)
-    left = level**2 * float((seen - 1).sum())
-    total = float((energy * seen).sum())
+    n_observed = np.full(len(energy), n_pixels) if few.observed is None else few.observed.sum(axis=1)
+    allowed = level**2 * float((n_observed - 1).sum())
+    total = float((energy * n_observed).sum())
     atoms = learn_dictionary(
         data,
         n_components,
         method="road",
-        epsilon=float(np.sqrt(min(left / total, 0.9))),
-        rho=RHO_PER_RATIO * n_components / float(seen.mean()) / float(np.sqrt(total / len(data))),
-        max_iter=effort.max_iter,
-        seed=effort.seed,
-        n_jobs=effort.n_jobs,
-        progress=effort.report,
-        callback=effort.callback,
+        epsilon=float(np.sqrt(min(allowed / total, 0.9))),
+        rho=RHO_PER_RATIO * n_components / float(n_observed.mean()) / float(np.sqrt(total / len(data))),
+        max_iter=options.max_iter,
+        seed=options.seed,
+        n_jobs=options.n_jobs,
+        progress=options.report,
+        callback=options.callback,
     )
     return atoms.astype(np.float32)
 
 
-def refined(atoms: Plane, pool: Patches, level: float, at_most: int | None, n_jobs: int | None) -> Plane:
-    """Code the pool, fill what was not observed by the codes, and fit the atoms by least squares (MOD).
+def refined(atoms: Plane, pool: Patches, level: float, max_atoms: int | None, n_jobs: int | None) -> Plane:
+    """Code the pool, fill missing pixels by the codes, and fit the atoms by least squares (MOD).
 
-    Atoms without use become the patches that are coded worst, one each.
+    Unused atoms are replaced by the worst coded patches.
     """
-    codes = pool.codes(atoms, level, at_most, n_jobs).astype(np.float64)
+    codes = pool.codes(atoms, level, max_atoms, n_jobs).astype(np.float64)
     coded = codes @ atoms
     full = pool.values if pool.observed is None else np.where(pool.observed, pool.values, coded)
     gram = codes.T @ codes
@@ -230,7 +230,7 @@ def code_plane(
     size: int,
     *,
     level: float,
-    at_most: int | None,
+    max_atoms: int | None,
     n_jobs: int | None,
     advance: Callable[[float], None],
     wanted: Mask | None = None,
@@ -246,13 +246,13 @@ def code_plane(
     size : int
     level : float
         Rms error that the codes of a patch may leave.
-    at_most : int or None
+    max_atoms : int or None
         Largest number of atoms for a patch.
     n_jobs : int or None
     advance : callable
-        Told the share that is done.
+        Called with the share done.
     wanted : bool array like plane, or None
-        Only patches with wanted pixels are coded; other pixels are of no meaning in the result.
+        Only patches with wanted pixels are coded; other pixels of the result are undefined.
 
     Returns
     -------
@@ -265,10 +265,10 @@ def code_plane(
             values = extract(plane, size, band, columns)
             mask = None if observed is None else extract(observed, size, band, columns)
             if mask is not None:
-                mask[mask.sum(axis=1) < FEWEST_SEEN] = True
+                mask[mask.sum(axis=1) < MIN_OBSERVED] = True
             todo: Any = slice(None) if wanted is None else extract(wanted, size, band, columns).any(axis=1)
             patches = centred(values[todo], None if mask is None else mask[todo])
-            values[todo] = patches.codes(atoms, level, at_most, n_jobs) @ atoms + patches.means
+            values[todo] = patches.codes(atoms, level, max_atoms, n_jobs) @ atoms + patches.means
             mean.add(values, band, columns)
         advance(float((band[-1] + 1) / len(rows)))
     return mean.mean

@@ -1,4 +1,4 @@
-"""Super-resolution: enlarge a picture with detail learned from pairs of small and large patches."""
+"""Super-resolution: enlarge a picture with detail learned from pairs of low- and high-resolution patches."""
 
 import numbers
 import os
@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.files import models
-from roadict.pictures import ranges, training
+from roadict.pictures import dtypes, training
 from roadict.pictures.dictionaries import METHODS
+from roadict.pictures.dtypes import Plane
 from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
 from roadict.pictures.predictors import fit_predictor, predictor_from
-from roadict.pictures.ranges import Plane
 from roadict.pictures.recipe import Recipe
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
@@ -30,36 +30,36 @@ APPROACHES = ("anchored", "zeyde", "yang")
 SCALES = (2, 3, 4)
 KIND = "SuperResolution"
 UNSAVED = ("random_state", "n_jobs", "engine")
-"""Settings that do not tell what a model is."""
-NOT_FITTED = "this %(name)s has not learned yet; call fit, or load a model"
+"""Parameters that a model file does not hold: they do not change what a trained model predicts."""
+NOT_FITTED = "this %(name)s is not fitted yet; call fit, or load a model"
 _REACH = 5
-"""Pixels of the small picture beyond the patches on a tile that these depend on: filters and bicubic, and to spare."""
+"""Pixels of the small picture beyond the patches of a tile that these depend on: filters, bicubic and a margin."""
 _BACK_PROJECTION_REACH = 4
-"""The same for every round of back-projection."""
+"""The same per round of back-projection."""
 
 
 class SuperResolution(BaseEstimator):
-    """Enlarge pictures by a dictionary learned from others.
+    """Enlarge pictures with a dictionary learned from others.
 
-    A picture is enlarged by bicubic, and patches of the detail that this lacks are predicted from what the enlarged
-    patches look like, and averaged. Of colour pictures the luma is treated so, and the chroma is enlarged by bicubic.
+    A picture is enlarged by bicubic interpolation. Patches of the missing detail are predicted from features of the
+    enlarged patches, and averaged. In colour pictures this is done for the luma; the chroma is enlarged by bicubic.
 
     Parameters
     ----------
     scale : {2, 3, 4}, default=3
     approach : {"anchored", "zeyde", "yang"}, default="anchored"
-        "anchored": every atom keeps a ridge regressor from features to detail, fitted to the samples nearest to it.
+        "anchored": every atom has a ridge regressor from features to detail, fitted to the samples nearest to it.
         "zeyde": sparse codes of the features, and a high-resolution dictionary fitted to them by least squares.
         "yang": one dictionary of stacked features and detail.
     method : str, default="road"
         How the dictionary is learned: "road", an update of ``AlternatingDictionaryLearning`` ("ksvd", "mod",
-        "blotless", ...), or "random", which takes training patches.
+        "blotless", ...), or "random": random training patches.
     n_components : int, default=512
         Number of atoms.
     max_iter : int, default=120
-        Iterations of ROAD; two-stage methods take a sixth as many.
+        Iterations of ROAD; two-stage methods run a sixth as many.
     recipe : Recipe, default=None
-        Features, patches, coder and the like, for experiments. None: ``Recipe()``.
+        Features, patches, coder and more, for experiments. None: ``Recipe()``.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
     n_jobs : int, default=None
         Threads. None: all cores.
@@ -67,7 +67,7 @@ class SuperResolution(BaseEstimator):
     Attributes
     ----------
     predictor_ : Coupled or Anchored
-        From features to detail, with the atoms as ``predictor_.atoms``.
+        Maps features to detail; its atoms are ``predictor_.atoms``.
     axes_ : array of shape (n_raw_features, n_features), or None
         Principal axes that the features are projected on.
 
@@ -103,7 +103,7 @@ class SuperResolution(BaseEstimator):
     def fit(
         self, pictures: Sequence[ArrayLike], progress: Progress | None = None, callback: Callback | None = None
     ) -> Self:
-        """Learn from pictures, which are shrunken to know what is lost.
+        """Learn from pictures, which are downscaled to know the lost detail.
 
         Parameters
         ----------
@@ -159,16 +159,16 @@ class SuperResolution(BaseEstimator):
         """
         check_is_fitted(self, "predictor_", msg=NOT_FITTED)
         patch = -(-self._sampling().size // self.scale)  # in pixels of the small picture
-        array = ranges.checked("picture", picture, patch)
-        unit, limits = ranges.white(array), ranges.bounds(array)
+        array = dtypes.check_picture("picture", picture, patch)
+        unit, limits = dtypes.white(array), dtypes.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
         halo = patch + _REACH + _BACK_PROJECTION_REACH * self._recipe().back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
-            parts = ranges.split(mirrored(array, tile), unit)
-            big = ranges.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
-            result[tile.inside(self.scale)] = ranges.join(big, array.dtype, unit, limits)
+            parts = dtypes.split(mirrored(array, tile), unit)
+            big = dtypes.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
+            result[tile.inside(self.scale)] = dtypes.join(big, array.dtype, unit, limits)
             if progress is not None:
                 progress(done + 1, len(work), "tiles")
         return result
@@ -187,7 +187,7 @@ class SuperResolution(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that ``save`` wrote. Opening somebody's model never runs code.
+        """Read a model that ``save`` wrote. Loading a model never runs code.
 
         Parameters
         ----------
@@ -225,10 +225,10 @@ class SuperResolution(BaseEstimator):
                 n_features=n_features,
                 n_pixels=n_pixels,
             )
-        except (TypeError, KeyError, ValueError, IndexError) as broken:
+        except (TypeError, KeyError, ValueError, IndexError) as error:
             raise models.ModelFileError(
-                f"{os.fspath(path)} is not a whole super-resolution model ({broken}); save it again"
-            ) from broken
+                f"{os.fspath(path)} is not a complete super-resolution model ({error}); save it again"
+            ) from error
         return model
 
     def _colour(self, colour: Plane, tile: Tile, shape: tuple[int, int]) -> Plane:
@@ -237,11 +237,11 @@ class SuperResolution(BaseEstimator):
             return self._luma(colour, tile, shape)
         ycbcr = rgb_to_ycbcr(colour)
         bright = self._luma(np.ascontiguousarray(ycbcr[..., 0]), tile, shape)
-        chroma = training.enlarge(np.ascontiguousarray(ycbcr[..., 1:]), self.scale)[tile.kept(self.scale)]
+        chroma = training.enlarge(np.ascontiguousarray(ycbcr[..., 1:]), self.scale)[tile.without_halo(self.scale)]
         return ycbcr_to_rgb(np.concatenate([bright[..., None], chroma], axis=2))
 
     def _bicubic(self, plane: Plane | None, tile: Tile) -> Plane | None:
-        return None if plane is None else training.enlarge(plane, self.scale)[tile.kept(self.scale)]
+        return None if plane is None else training.enlarge(plane, self.scale)[tile.without_halo(self.scale)]
 
     def _luma(self, small: Plane, tile: Tile, shape: tuple[int, int]) -> Plane:
         """Enlarge the luma of a tile with its halo; return the tile."""
@@ -249,7 +249,7 @@ class SuperResolution(BaseEstimator):
         size = sampling.size
         big = training.enlarge(small, self.scale)
         maps = training.layers(big, self.scale, sampling.features)
-        # The grid is that of the whole picture, so that tiles do not show.
+        # The grid is that of the full picture, so that tiles leave no seams.
         rows, columns = (
             tile.within(starts(length, size, sampling.stride), size, axis, self.scale)
             for axis, length in enumerate(shape)
@@ -262,7 +262,7 @@ class SuperResolution(BaseEstimator):
         big = big + mean.mean
         for _ in range(self._recipe().back_projection):
             big += training.enlarge(small - training.shrink(big, self.scale), self.scale)
-        return big[tile.kept(self.scale)]
+        return big[tile.without_halo(self.scale)]
 
     def _recipe(self) -> Recipe:
         return self.recipe or Recipe()
@@ -278,11 +278,11 @@ class SuperResolution(BaseEstimator):
         )
 
     def _training_plane(self, index: int, picture: ArrayLike) -> Plane:
-        array = ranges.checked(f"training picture {index + 1}", picture, self.smallest_to_learn_from())
-        return luma(ranges.split(array, ranges.white(array)).colour)
+        array = dtypes.check_picture(f"training picture {index + 1}", picture, self.smallest_to_learn_from())
+        return luma(dtypes.split(array, dtypes.white(array)).colour)
 
     def smallest_to_learn_from(self) -> int:
-        """Pixels that each side of a training picture must have."""
+        """Minimum side of a training picture, in pixels."""
         return self._sampling().size + self.scale - 1
 
     def check(self) -> None:
@@ -302,7 +302,7 @@ class SuperResolution(BaseEstimator):
 
 
 def saved_parameters(model: SuperResolution) -> dict[str, Any]:
-    """Parameters and recipe as a model file holds them: in one dictionary, as versions without recipes wrote it."""
+    """Parameters and recipe as a model file holds them: in one dictionary, as in versions without recipes."""
     settings = model.get_params(deep=False)
     recipe = settings.pop("recipe") or Recipe()
     return {name: value for name, value in (settings | asdict(recipe)).items() if name not in UNSAVED}

@@ -1,4 +1,4 @@
-"""A large picture in tiles, each with a halo of what its pixels depend on."""
+"""Tiles of a large picture, each with a halo of the pixels that it depends on."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ SIDE = 256
 class Tile(NamedTuple):
     """A part of a small picture: rows from ``top`` to before ``bottom``, columns from ``left`` to before ``right``.
 
-    ``halo`` is how many pixels beyond it, on all sides, are needed to work on it.
+    ``halo`` is the number of pixels around it that processing needs.
     """
 
     top: int
@@ -29,14 +29,14 @@ class Tile(NamedTuple):
         """Where the tile lies in the large picture."""
         return slice(self.top * scale, self.bottom * scale), slice(self.left * scale, self.right * scale)
 
-    def kept(self, scale: int) -> Window:
-        """Where the tile lies in its enlarged self with halo."""
+    def without_halo(self, scale: int) -> Window:
+        """Where the tile lies in the enlarged tile with halo."""
         margin = self.halo * scale
         height, width = (self.bottom - self.top) * scale, (self.right - self.left) * scale
         return slice(margin, margin + height), slice(margin, margin + width)
 
     def within(self, first: Indices, size: int, axis: int, scale: int) -> Indices:
-        """Those of a side's patches that lie in the enlarged tile with halo, by their first pixels in it."""
+        """First pixels, relative to the enlarged tile with halo, of the patches that lie in it, along one axis."""
         begin, end = (self.top, self.bottom) if axis == 0 else (self.left, self.right)
         shifted = first - (begin - self.halo) * scale
         length = (end - begin + 2 * self.halo) * scale
@@ -59,7 +59,7 @@ def mirrored(picture: NDArray[Any], tile: Tile) -> NDArray[Any]:
 
 
 def _mirror(index: Indices, length: int) -> Indices:
-    """Indices of a side whose ends are mirrors: ... 1 0 0 1 2 ...
+    """Mirror indices at the ends of a side: ... 1 0 0 1 2 ...
 
     Examples
     --------

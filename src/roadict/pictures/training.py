@@ -1,4 +1,4 @@
-"""Samples for super-resolution: what a patch looks like enlarged by bicubic, and the detail it then lacks."""
+"""Training samples for super-resolution: features of patches enlarged by bicubic, and their missing detail."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from roadict.pictures.dtypes import Plane
 from roadict.pictures.features import derivatives, patch_features, principal_axes
 from roadict.pictures.patches import bands, extract, starts
-from roadict.pictures.ranges import Plane
 from roadict.pictures.resize import resize
 from roadict.progress.terminal import Progress, silent
 
@@ -22,7 +22,7 @@ LOW_PIXELS = 3
 
 @dataclass(frozen=True)
 class Sampling:
-    """How samples are cut from a picture.
+    """How samples are extracted from a picture.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Sampling:
 
 
 class Samples(NamedTuple):
-    """Pairs of features of enlarged patches and the detail they lack.
+    """Pairs of features of enlarged patches and their missing detail.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def enlarge(picture: Plane, scale: int) -> Plane:
 
 
 def shrink(picture: Plane, scale: int) -> Plane:
-    """Shrink by bicubic, smoothed."""
+    """Shrink by bicubic with antialiasing."""
     return resize(picture, (picture.shape[0] // scale, picture.shape[1] // scale))
 
 
@@ -71,12 +71,12 @@ def cropped(picture: Plane, scale: int) -> Plane:
 
 
 def layers(enlarged: Plane, scale: int, features: str, edges: str = "mirrored") -> Plane:
-    """Maps that the features of patches are cut from: derivatives, or the pixels themselves."""
+    """Maps that features are extracted from: derivatives, or the pixels themselves."""
     return enlarged[None] if features == "pixels" else derivatives(enlarged, scale, edges)
 
 
 def pairs(picture: Plane, sampling: Sampling) -> Iterator[Samples]:
-    """Features and lacking detail of all patches of a picture, a band at a time."""
+    """Features and missing detail of all patches of a picture, a band at a time."""
     scale, size = sampling.scale, sampling.size
     picture = cropped(picture, scale)
     enlarged = enlarge(shrink(picture, scale), scale)
@@ -87,7 +87,7 @@ def pairs(picture: Plane, sampling: Sampling) -> Iterator[Samples]:
 
 
 def find_axes(pictures: Sequence[Plane], sampling: Sampling, report: Progress = silent) -> Plane:
-    """Principal axes of the features, shape (n_features, n_kept); ``report`` as for ``gather``."""
+    """Principal axes of the features, shape (n_features, n_axes); ``report`` as for ``gather``."""
     moment = np.zeros((DERIVATIVES * sampling.size**2,) * 2)
     for done, picture in enumerate(pictures, 1):
         for low, _ in pairs(picture, sampling):
@@ -101,9 +101,9 @@ def gather(
     sampling: Sampling,
     *,
     axes: Plane | None,
-    turned: bool,
-    at_most: int,
-    flat: float,
+    augment: bool,
+    max_samples: int,
+    min_norm: float,
     rng: np.random.Generator,
     report: Progress = silent,
 ) -> Samples:
@@ -113,14 +113,14 @@ def gather(
     ----------
     pictures : arrays of shape (height, width)
     sampling : Sampling
-    axes : array of shape (n_features, n_kept), or None
-        What the features are projected on.
-    turned : bool
-        Take the mirrored and turned pictures as well, eight views in all.
-    at_most : int
-        A random choice of about this many is kept where there are more.
-    flat : float
-        Patches whose features have a norm below are left out.
+    axes : array of shape (n_features, n_axes), or None
+        Axes that the features are projected on.
+    augment : bool
+        Add the mirrored and transposed pictures: eight views in all.
+    max_samples : int
+        About this many are drawn at random where there are more.
+    min_norm : float
+        Patches with features of a smaller norm are skipped.
     rng : Generator
     report : callable, default=silent
         Called with steps done, steps in all, and a text.
@@ -129,18 +129,18 @@ def gather(
     -------
     Samples
     """
-    views = [view for picture in pictures for view in (_views(picture) if turned else [picture])]
+    views = [view for picture in pictures for view in (_views(picture) if augment else [picture])]
     n_patches = sum((view.shape[0] // sampling.stride) * (view.shape[1] // sampling.stride) for view in views)
-    share = min(1.0, at_most / n_patches)
+    share = min(1.0, max_samples / n_patches)
     lows, highs = [], []
     for done, view in enumerate(views, 1):
         for low, high in pairs(view, sampling):
             projected = low if axes is None else low @ axes
-            kept = np.linalg.norm(projected, axis=1) >= flat
+            selected = np.linalg.norm(projected, axis=1) >= min_norm
             if share < 1:
-                kept &= rng.random(len(kept)) < share
-            lows.append(projected[kept])
-            highs.append(high[kept])
+                selected &= rng.random(len(selected)) < share
+            lows.append(projected[selected])
+            highs.append(high[selected])
         report(done, len(views), "gathering patches")
     return Samples(np.concatenate(lows), np.concatenate(highs))
 

@@ -50,10 +50,10 @@ def bundled_pictures() -> list[Picture]:
 
 
 def cache_folder() -> Path:
-    """Return the folder for roadict's cached files; raises OSError for a user without a home."""
+    """Return the folder for roadict's cached files; raises OSError for a user without a home folder."""
     named = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
     base = Path(os.environ.get(named, ""))
-    if not base.is_absolute():  # the standard for XDG asks to ignore such a one
+    if not base.is_absolute():  # which the XDG standard asks to ignore
         usual = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
         try:
             base = Path.home() / usual
@@ -83,23 +83,23 @@ def trained(
     progress, callback : callable, default=None
         As for ``fit``.
     message : callable, default=None
-        Called with a sentence on what is done.
+        Called with a sentence on where the model comes from.
 
     Returns
     -------
     SuperResolution
     """
-    say = message or (lambda text: None)
+    report = message or (lambda text: None)
     chosen = bundled_pictures() if pictures is None else [np.asarray(picture) for picture in pictures]
     name = f"upscale-x{model.scale}-{_key(model, chosen)}.npz"
     with contextlib.suppress(OSError, ValueError):  # missing, unreadable or damaged: trained anew
         path = cache_folder() / name
-        found = SuperResolution.load(path)
-        if saved_parameters(found) == saved_parameters(model):
-            found.n_jobs = model.n_jobs
-            say(f"model from {path}")
-            return found
-    say(f"training on {checks.plural(len(chosen), 'picture')}, once")
+        cached = SuperResolution.load(path)
+        if saved_parameters(cached) == saved_parameters(model):
+            cached.n_jobs = model.n_jobs
+            report(f"model from {path}")
+            return cached
+    report(f"training on {checks.plural(len(chosen), 'picture')}, once")
     model.fit(chosen, progress, callback)
     try:
         path = cache_folder() / name
@@ -107,16 +107,16 @@ def trained(
         model.save(path)
     except OSError as failure:
         where = f" in {failure.filename}" if failure.filename else ""
-        say(f"the model could not be kept{where} ({failure.strerror})")
+        report(f"the model could not be saved{where} ({failure.strerror})")
     else:
-        say(f"model kept in {path}")
+        report(f"model saved in {path}")
     return model
 
 
 def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
-    """A name for version, settings and training pictures."""
+    """Digest of version, settings and training pictures."""
     chosen = [__version__, saved_parameters(model), repr(model.random_state)]
-    settings = json.dumps(chosen, sort_keys=True, default=lambda number: number.item())  # NumPy's own numbers
+    settings = json.dumps(chosen, sort_keys=True, default=lambda number: number.item())  # NumPy scalars
     digest = hashlib.sha256(settings.encode())
     for picture in pictures:
         digest.update(f"{picture.shape}{picture.dtype}".encode())
@@ -125,18 +125,18 @@ def _key(model: SuperResolution, pictures: Sequence[Picture]) -> str:
 
 
 def check_settings(fresh: SuperResolution, model: SuperResolution | None, train: object, prefix: str = "") -> None:
-    """Raise a ValueError for settings out of range, or such as a trained model cannot obey.
+    """Raise a ValueError for settings out of range, or that conflict with a trained model.
 
     Parameters
     ----------
     fresh : SuperResolution
-        With the settings asked for; not fitted.
+        With the requested settings; not fitted.
     model : SuperResolution or None
-        To be used in its place.
+        To be used instead.
     train : object
-        None: no pictures to learn from are given.
+        None: there are no training pictures.
     prefix : str
-        Before the names in messages: "--" on the command line.
+        Prefix of the names in messages: "--" on the command line.
     """
     if model is not None:
         if train is not None:
@@ -178,7 +178,7 @@ def upscale(
     picture : array of shape (height, width) or (height, width, channels)
         uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
     scale : {2, 3, 4}, default=3
-        How many times wider and higher the result is.
+        Factor of the width and of the height.
     train : sequence of arrays of shape (height, width) or (height, width, channels), default=None
         Pictures to learn from. None: those inside scikit-image.
     model : SuperResolution, default=None
@@ -188,9 +188,9 @@ def upscale(
     method : {"road", "ksvd", "mod", ..., "random"}, default="road"
         Both as for ``SuperResolution``.
     random_state : int, default=0
-        Of the training: same number, same model.
+        Seed of the training: same number, same model.
     n_jobs : int, default=None
-        Threads. None: as many as ``model`` says, or else all cores.
+        Threads. None: those of ``model``, or else all cores.
     progress : callable, default=None
         Called with steps done, steps in all, and a text.
     callback : callable, default=None

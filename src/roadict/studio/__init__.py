@@ -1,1 +1,1 @@
-"""A page in the browser, served from this machine, to try roadict on one's own pictures and signals."""
+"""A page in the browser, served from this machine, to try roadict on your own pictures and signals."""

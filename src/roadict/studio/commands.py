@@ -1,4 +1,4 @@
-"""From what is chosen on the page to a command of roadict, which the studio runs and shows."""
+"""Commands of roadict from the choices on the page; the studio runs and shows them."""
 
 import shlex
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Command:
     output: str
 
     def text(self) -> str:
-        """Write it as one types it."""
+        """Return the command line."""
         return shlex.join(("roadict", *self.arguments))
 
 
@@ -64,7 +64,7 @@ def picture_command(
     elif task == "denoise" and sigma is not None:
         options = ["--sigma", f"{sigma:g}"]
     elif task == "inpaint" and mask is not None:
-        options = ["--mask", _no_option(mask)]
+        options = ["--mask", _path_argument(mask)]
     return _command(task, picture, output, options, seed)
 
 
@@ -100,10 +100,10 @@ def learn_command(
 
 
 def _command(name: str, source: str, output: str, options: list[str], seed: int) -> Command:
-    arguments = (name, _no_option(source), "-o", _no_option(output), *options, "--seed", str(seed))
+    arguments = (name, _path_argument(source), "-o", _path_argument(output), *options, "--seed", str(seed))
     return Command(arguments, output)
 
 
-def _no_option(name: str) -> str:
-    """A file's name that is not taken for an option."""
+def _path_argument(name: str) -> str:
+    """Protect a file name from being parsed as an option."""
     return f"./{name}" if name.startswith("-") else name

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from roadict.pictures import files, ranges
+from roadict.pictures import dtypes, files
 from roadict.pictures.inpainting import missing_pixels
 from roadict.studio import inputs
 from roadict.studio.jobs import Job
@@ -13,13 +13,13 @@ from roadict.studio.jobs import Job
 MARK = "#d1601f"
 """Colour of missing pixels."""
 MAX_SIDE = 2400
-"""Pixels of the longer side that are shown; what is downloaded is whole."""
+"""Pixels of the longer side on the page; the download has full size."""
 
 
 def before_and_after(source: Path, job: Job, task: str) -> tuple[str, str]:
-    """Write both pictures to the job's folder; returns their files.
+    """Write both pictures to the job's folder and return their paths.
 
-    What was small is shown enlarged by bicubic, and missing pixels in a colour of their own.
+    A small picture is enlarged by bicubic, and missing pixels get a colour of their own.
     """
     picture = inputs.read_picture(source)
     after = opaque(inputs.for_screen(files.read_picture(job.result)))
@@ -38,13 +38,13 @@ def before_and_after(source: Path, job: Job, task: str) -> tuple[str, str]:
 
 
 def opaque(image: Image.Image) -> Image.Image:
-    """RGB, on white where a picture is transparent."""
+    """Convert to RGB, on white where the picture is transparent."""
     if image.mode not in ("LA", "RGBA"):
         return image.convert("RGB")
     full = image.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", full.size, "white"), full).convert("RGB")
 
 
-def _marked(image: Image.Image, missing: ranges.Anything) -> Image.Image:
+def _marked(image: Image.Image, missing: dtypes.Array) -> Image.Image:
     stencil = Image.fromarray(np.where(missing, np.uint8(255), np.uint8(0)))
     return Image.composite(Image.new("RGB", image.size, MARK), image, stencil)

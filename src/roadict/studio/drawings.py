@@ -1,4 +1,4 @@
-"""What the page draws of a run: curves, bars and atoms."""
+"""Drawings of a run: curves, bars and atoms."""
 
 import math
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ def objective_curve(runs: Sequence[Sequence[float]], marks: Sequence[Mark] = ())
     longest = max((len(run) for run in runs), default=0)
     if longest < 2:
         return _empty("The objective will be drawn here.")
-    shown = [run[2:] if len(run) > 10 else run for run in runs]  # the first may be off any scale
+    shown = [run[2:] if len(run) > 10 else run for run in runs]  # the first ones may be orders of magnitude larger
     settled = np.concatenate([*shown, [mark.y for mark in marks]])
     low, high = float(np.min(settled)), float(np.max(settled))
-    room = 0.04 * ((high - low) or abs(high) or 1.0)
-    chart = _chart(1, longest, Scale(low - room, high + room, HEIGHT - BOTTOM, TOP))
+    margin = 0.04 * ((high - low) or abs(high) or 1.0)
+    chart = _chart(1, longest, Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP))
     lines = [_curve(chart, np.asarray(run), "c0" if run is runs[-1] else "before") for run in runs]
     rings = [chart.mark(*mark) for mark in marks]
     return _svg([_axes(chart, "iteration"), *lines, *rings], "Objective against the iteration")
@@ -80,7 +80,7 @@ def _axes(chart: Chart, title: str, unit: str = "") -> str:
 
 
 def _curve(chart: Chart, values: NDArray[np.float64], kind: str) -> str:
-    """A line over 1, 2, ..., without what lies above the chart."""
+    """A line over 1, 2, ..., without points above the chart."""
     return chart.line(np.arange(1, len(values) + 1), np.where(values <= chart.y.high, values, np.nan), kind)
 
 
@@ -93,7 +93,7 @@ def _image(values: Atoms, text: str, kind: str) -> str:
 
 
 def _small_curves(atoms: Atoms, text: str) -> str:
-    """One small curve for each atom, all on one scale."""
+    """One small curve per atom, all on one scale."""
     columns = math.ceil(math.sqrt(len(atoms)))
     width, height = WIDTH / columns, HEIGHT / math.ceil(len(atoms) / columns)
     limit, last = float(np.abs(atoms).max()) or 1.0, atoms.shape[1] - 1

@@ -1,4 +1,4 @@
-"""A folder for the files of one studio, which goes with it; at the latest when the next one starts."""
+"""A folder for the files of one studio, deleted when it stops, or at the latest when the next one starts."""
 
 import contextlib
 import secrets
@@ -14,9 +14,9 @@ PREFIX = "roadict-studio-"
 
 @contextlib.contextmanager
 def own_folder() -> Iterator[Path]:
-    """Give a temporary folder, after removing those of studios that were killed."""
+    """Create a temporary folder, after removing those of killed studios."""
     folder = Path(tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(8)}"
-    with _locked(folder):  # before it exists, lest another studio remove it as abandoned
+    with _locked(folder):  # before it exists, so that no other studio removes it as abandoned
         _remove_abandoned()
         folder.mkdir(mode=0o700)
         yield folder
@@ -31,7 +31,7 @@ def _remove_abandoned() -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path, timeout: float = -1) -> Iterator[None]:
-    """Hold the lock of a folder, which the system releases however this process ends; then remove both."""
+    """Hold the lock of a folder, which the system releases even if this process is killed; then remove both."""
     lock = folder.with_suffix(".lock")
     with FileLock(lock, timeout=timeout, fallback_to_soft=False):
         try:
@@ -39,5 +39,5 @@ def _locked(folder: Path, timeout: float = -1) -> Iterator[None]:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             if not folder.exists():  # else the next studio tries again
-                with contextlib.suppress(OSError):  # Windows removes it when it is released, and not before
+                with contextlib.suppress(OSError):  # Windows removes it on release
                     lock.unlink()

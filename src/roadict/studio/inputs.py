@@ -1,4 +1,4 @@
-"""What people drop on the page, checked before any work; every refusal is a sentence."""
+"""Read and check uploads and fields of the page before any work; every error is one sentence."""
 
 import contextlib
 import math
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from roadict.files.tables import read_matrix
-from roadict.pictures import files, ranges
+from roadict.pictures import dtypes, files
 
 MAX_BYTES = 32 * 2**20
 MAX_PIXELS = 4_000_000
-"""Larger pictures are for the command line: in a browser they would take long and show little."""
+"""Larger pictures are for the command line: in a browser they would be slow."""
 MAX_STATE = 100_000_000
-"""Atoms × features × samples; ROAD keeps a little more than two arrays of so many numbers."""
+"""Atoms × features × samples; ROAD holds a little more than two arrays of this size."""
 TABLES = (".npy", ".csv", ".tsv", ".txt")
 PREVIEW = 640
 """Pixels of the longer side of a preview."""
@@ -37,21 +37,21 @@ def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
     uint8 or uint16 array of shape (height, width) or (height, width, channels)
     """
     file = _not_too_large(path)
-    # The size stands at the head of the file: what is too large is refused before it is unpacked.
+    # The header holds the size: a picture that is too large is refused before it is decompressed.
     with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(file) as image:
         if image.width * image.height > MAX_PIXELS:
             raise ValueError(
-                f"{file.name} has {image.width} x {image.height} pixels; the studio takes {MAX_PIXELS:,} at most: "
+                f"{file.name} has {image.width} x {image.height} pixels; the studio accepts at most {MAX_PIXELS:,}: "
                 "cut or shrink it, or use the command line"
             )
     with _without_folder(file):
-        return ranges.checked(file.name, files.read_picture(file))
+        return dtypes.check_picture(file.name, files.read_picture(file))
 
 
 def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
     """Read a matrix, one sample per row, from .npy or text.
 
-    Archives (.npz) are for the command line: a small one can unpack to gigabytes.
+    Archives (.npz) are for the command line: a small one can decompress to gigabytes.
     """
     file = _not_too_large(path)
     if file.suffix.lower() not in TABLES:
@@ -61,22 +61,22 @@ def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
 
 
 def check_state(shape: tuple[int, ...], n_components: int | None) -> None:
-    """Refuse a problem that would fill the memory."""
+    """Refuse a problem that would not fit in memory."""
     n_samples, n_features = shape
     atoms = 2 * n_features if n_components is None else n_components
     if atoms * n_features * n_samples > MAX_STATE:
         raise ValueError(
             f"{atoms} atoms x {n_features} features x {n_samples} samples make {atoms * n_features * n_samples:,} "
-            f"numbers; the studio takes {MAX_STATE:,} at most: choose fewer atoms or samples, or use the command line"
+            f"numbers; the studio accepts at most {MAX_STATE:,}: choose fewer atoms or samples, or use the command line"
         )
 
 
-def number(name: str, text: str) -> float | None:
-    """Return the number that a field holds, 0 or more; None for an empty one, or for auto.
+def parse_number(name: str, text: str) -> float | None:
+    """Parse a field as a number of 0 or more; None for an empty field or auto.
 
     Examples
     --------
-    >>> number("noise", " 12.5 "), number("noise", "auto")
+    >>> parse_number("noise", " 12.5 "), parse_number("noise", "auto")
     (12.5, None)
     """
     if text.strip() in ("", "auto"):
@@ -90,16 +90,16 @@ def number(name: str, text: str) -> float | None:
     return value
 
 
-def whole(name: str, text: str, smallest: int = 1) -> int | None:
-    """Return the whole number that a field holds; None for an empty one, or for auto."""
-    value = number(name, text)
+def parse_count(name: str, text: str, smallest: int = 1) -> int | None:
+    """Parse a field as a whole number; None for an empty field or auto."""
+    value = parse_number(name, text)
     if value is not None and (value != round(value) or value < smallest):
         raise ValueError(f"{name} is {text.strip()}; it must be a whole number of at least {smallest}, or auto")
     return None if value is None else int(value)
 
 
-def place(source: str | os.PathLike[str], folder: Path, taken: Sequence[str] = ()) -> str:
-    """Copy an upload to the folder of a job under its own name, but not one that is taken; return the name."""
+def copy_upload(source: str | os.PathLike[str], folder: Path, taken: Sequence[str] = ()) -> str:
+    """Copy an upload to the folder of a job, under another name if its own is taken; return the name."""
     name = Path(source).name
     if name in taken:
         name = f"{Path(source).stem}-mask{Path(source).suffix}"
@@ -108,7 +108,7 @@ def place(source: str | os.PathLike[str], folder: Path, taken: Sequence[str] = (
 
 
 def describe(picture: NDArray[Any]) -> str:
-    """Size and kind of a picture.
+    """Describe size, colours and bits of a picture.
 
     Examples
     --------
@@ -122,14 +122,14 @@ def describe(picture: NDArray[Any]) -> str:
 
 
 def for_screen(picture: NDArray[Any]) -> Image.Image:
-    """8 bits, as browsers show them; grey or RGB, with alpha if there is one."""
+    """Convert to 8 bits for the browser; grey or RGB, with alpha if there is one."""
     shown = picture if picture.dtype == np.uint8 else (picture >> 8).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(shown))
 
 
 @contextlib.contextmanager
 def _without_folder(file: Path) -> Any:
-    """Name files in errors as the user does, without the folder that uploads lie in."""
+    """Name files in errors as the user does, without the folder of uploads."""
     try:
         yield
     except (ValueError, OSError) as error:

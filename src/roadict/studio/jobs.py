@@ -1,4 +1,4 @@
-"""One job at a time: commands of roadict, each in a process of its own, watched, and ended when asked to."""
+"""Jobs: commands of roadict, run one at a time, each in a process whose output is read and that can be cancelled."""
 
 import os
 import signal
@@ -18,29 +18,29 @@ from roadict.studio.commands import Command
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 MAX_UNFINISHED = 8
-"""Jobs that run or wait; more are refused."""
+"""Running and waiting jobs; more are refused."""
 GRACE = 3.0
-"""Seconds for a job to end by itself; an iteration takes less, but for the largest problems."""
+"""Seconds for a job to end after an interrupt; an iteration takes less, except for the largest problems."""
 _ERROR, _WARNING = "roadict: error: ", "roadict: warning: "
 
 
 @dataclass
-class Seen:
-    """What a job has told so far.
+class JobStatus:
+    """What a job has reported so far.
 
     Attributes
     ----------
     verb, text, left : str
-        What is being done, in more words, and the time left.
+        The task, its current step, and the remaining time.
     done, total : int
-        Steps; a total of 0: not known.
+        Steps; a total of 0: unknown.
     runs : list of lists of float
         The objective after every iteration, of every start.
     at : (int, int)
         Start and iteration of the last snapshot.
     atoms : array of shape (n_components, n_features), or None
     lines : list of str
-        What else the command said.
+        Other output of the command.
     """
 
     verb: str = ""
@@ -53,17 +53,17 @@ class Seen:
     atoms: NDArray[np.floating] | None = None
     lines: list[str] = field(default_factory=list)
 
-    def take(self, line: str) -> None:
-        """Understand one more line."""
+    def read(self, line: str) -> None:
+        """Parse one line of output."""
         event = json_lines.read(line)
         if event is None:
             self.lines.append(line.strip())
         elif "progress" in event:
             vars(self).update(event["progress"])
         else:
-            self._take_snapshot(event["snapshot"])
+            self._read_snapshot(event["snapshot"])
 
-    def _take_snapshot(self, snapshot: dict[str, Any]) -> None:
+    def _read_snapshot(self, snapshot: dict[str, Any]) -> None:
         at = (snapshot["start"], snapshot["iteration"])
         if at[0] != self.at[0] or at[1] <= self.at[1]:  # another start, or another fit of the same command
             self.runs.append([])
@@ -73,22 +73,22 @@ class Seen:
 
 
 class Job:
-    """A command in a folder, from the waiting line to its end.
+    """A command in a folder, from the queue to its end.
 
     Parameters
     ----------
     command : Command
     folder : Path
-        Holds the inputs; the result goes there.
+        Holds the inputs and the result.
     owner : str
-        Who may cancel it: a tab of somebody's page.
+        Tab and page that may cancel it.
     """
 
     def __init__(self, command: Command, folder: Path, owner: str) -> None:
         self.command = command
         self.folder = folder
         self.owner = owner
-        self.seen = Seen()
+        self.status = JobStatus()
         self.state: State = "waiting"
         self.ended = threading.Event()
         self._process: subprocess.Popen[str] | None = None
@@ -96,35 +96,35 @@ class Job:
 
     @property
     def result(self) -> Path:
-        """The file that a job which is done has written."""
+        """The output file of a job that is done."""
         return self.folder / self.command.output
 
     @property
     def mask(self) -> Path | None:
-        """The mask that the command was given."""
-        words = self.command.arguments
-        return self.folder / words[words.index("--mask") + 1] if "--mask" in words else None
+        """The mask among the command's arguments."""
+        arguments = self.command.arguments
+        return self.folder / arguments[arguments.index("--mask") + 1] if "--mask" in arguments else None
 
     @property
-    def problem(self) -> str:
+    def error(self) -> str:
         """Why it failed, in a sentence."""
-        errors = [line.removeprefix(_ERROR) for line in self.seen.lines if line.startswith(_ERROR)]
+        errors = [line.removeprefix(_ERROR) for line in self.status.lines if line.startswith(_ERROR)]
         if errors:
             return errors[-1]
-        return "The job ended without a word, as it does when memory runs out; try less data or a smaller picture"
+        return "The job ended without an error message, as when memory runs out; try less data or a smaller picture"
 
     @property
-    def said(self) -> list[str]:
-        """What the command said, but for errors and warnings."""
-        return [line for line in self.seen.lines if not line.startswith((_ERROR, _WARNING))]
+    def messages(self) -> list[str]:
+        """Output of the command without progress, errors and warnings."""
+        return [line for line in self.status.lines if not line.startswith((_ERROR, _WARNING))]
 
     @property
     def warnings(self) -> list[str]:
-        """What the command warned of."""
-        return [line.removeprefix(_WARNING) for line in self.seen.lines if line.startswith(_WARNING)]
+        """Warnings of the command."""
+        return [line.removeprefix(_WARNING) for line in self.status.lines if line.startswith(_WARNING)]
 
     def run(self) -> None:
-        """Run to the end, unless it was cancelled before."""
+        """Run to the end, unless it was cancelled."""
         with self._lock:
             if self.state == "cancelled":
                 return
@@ -142,26 +142,26 @@ class Job:
         with self._process as process:
             assert process.stdout is not None
             for line in process.stdout:
-                self.seen.take(line)
+                self.status.read(line)
         with self._lock:
             if self.state == "running":
                 self.state = "done" if process.returncode == 0 else "failed"
         self.ended.set()
 
     def cancel(self) -> None:
-        """End it now; a job that has ended stays as it is."""
+        """End it now; does nothing to a job that has ended."""
         with self._lock:
             if self.state not in ("waiting", "running"):
                 return
             self.state = "cancelled"
             process = self._process
         if process is not None:
-            _end(process)
+            _terminate(process)
         self.ended.set()
 
 
-class Bench:
-    """Where jobs are done, one after the other, in the order in which they come."""
+class JobQueue:
+    """Runs jobs one at a time, first in, first out."""
 
     def __init__(self) -> None:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roadict-job")
@@ -169,7 +169,7 @@ class Bench:
         self._lock = threading.Lock()
 
     def submit(self, job: Job) -> None:
-        """Put a job at the end of the line."""
+        """Add a job to the queue."""
         with self._lock:
             self._unfinished = [other for other in self._unfinished if not other.ended.is_set()]
             if len(self._unfinished) >= MAX_UNFINISHED:
@@ -178,26 +178,26 @@ class Bench:
             self._worker.submit(job.run)
 
     def ahead(self, job: Job) -> int:
-        """Count the jobs that come before this one."""
+        """Number of jobs ahead of this one."""
         with self._lock:
             before = self._unfinished[: self._unfinished.index(job)] if job in self._unfinished else []
             return sum(not other.ended.is_set() for other in before)
 
     def cancel(self, owner: str | None = None) -> None:
-        """End the jobs of an owner; None: all."""
+        """Cancel the jobs of an owner; None: all."""
         with self._lock:
             chosen = [job for job in self._unfinished if owner in (None, job.owner)]
-        for job in reversed(chosen):  # the last first, so that none of them begins
+        for job in reversed(chosen):  # last first, so that no waiting one starts
             job.cancel()
 
     def close(self) -> None:
-        """End all jobs, and take no more."""
+        """Cancel all jobs and accept no more."""
         self.cancel()
         self._worker.shutdown()
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Interrupt as Ctrl-C does, so that the command clears away what it has half written; kill it if that fails."""
+def _terminate(process: subprocess.Popen[str]) -> None:
+    """Interrupt as Ctrl-C does, so that the command removes partial output; kill it if that fails."""
     if os.name == "nt":
         process.terminate()
     else:

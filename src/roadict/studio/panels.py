@@ -1,10 +1,10 @@
-"""What the page says of a job, as HTML: a waiting line, progress with curve and atoms, an end."""
+"""Panels that show the state of a job, as HTML: waiting, progress with curve and atoms, end."""
 
 from functools import partial
 
 from roadict.drawing.markup import render
 from roadict.studio.drawings import atoms_picture, objective_curve
-from roadict.studio.jobs import Job, Seen
+from roadict.studio.jobs import Job, JobStatus
 
 _panel = partial(render, "studio", "panel.html")
 
@@ -15,12 +15,12 @@ def idle(title: str, text: str) -> str:
 
 
 def dropped(text: str, picture: str = "") -> str:
-    """What was dropped, with its picture (a data URI), if it is one."""
+    """A description of the upload, with a preview (a data URI) of a picture."""
     return render("studio", "dropped.html", text=text, picture=picture)
 
 
-def problem(sentence: str) -> str:
-    """What went wrong, and what to do."""
+def error(sentence: str) -> str:
+    """An error and its remedy."""
     return _panel(kind="problem", title="That did not work", lines=[sentence], role="alert")
 
 
@@ -30,32 +30,32 @@ def cancelled() -> str:
 
 
 def progress(job: Job, ahead: int) -> str:
-    """A job that waits or runs."""
-    seen = job.seen
+    """A waiting or running job."""
+    status = job.status
     if job.state == "waiting":
         others = "One job is" if ahead < 2 else f"{ahead} jobs are"
         waiting = f"{others} ahead of this one, which starts by itself."
         return _panel(kind="waiting", title="Waiting in the queue", lines=[waiting])
-    if not seen.verb:
-        said = job.said or ["The first run on a machine compiles, which takes a while."]
-        return _panel(kind="running", title="Starting", lines=said, bar=(0, 0))
-    # Of rate, time left, and how long compiling took, if it did, the rate tells people little.
-    told = [part for part in seen.left.split("  ") if not part.endswith("/s")]
-    left = "nearly there" if 0 < seen.total <= seen.done else " · ".join(told)
-    steps = " · ".join([seen.text, *([f"{seen.done} of {seen.total}"] if seen.total else []), left])
-    bar = seen.done, seen.total
-    return _panel(kind="running", title=seen.verb.capitalize(), lines=[steps], bar=bar, figures=_figures(seen))
+    if not status.verb:
+        messages = job.messages or ["The first run on a machine compiles, which takes a while."]
+        return _panel(kind="running", title="Starting", lines=messages, bar=(0, 0))
+    # Remaining time, and the time that compiling took, if any; without the rate.
+    times = [part for part in status.left.split("  ") if not part.endswith("/s")]
+    left = "nearly done" if 0 < status.total <= status.done else " · ".join(times)
+    steps = " · ".join([status.text, *([f"{status.done} of {status.total}"] if status.total else []), left])
+    bar = status.done, status.total
+    return _panel(kind="running", title=status.verb.capitalize(), lines=[steps], bar=bar, figures=_figures(status))
 
 
 def done(job: Job, figures: dict[str, str] | None = None) -> str:
-    """A job that has ended well, with drawings by their captions; without, its curve and atoms stay."""
-    drawn = _figures(job.seen) if figures is None else figures
-    return _panel(kind="done", title="Done", lines=job.said, notes=job.warnings, figures=drawn)
+    """A finished job with drawings by their captions; by default its curve and atoms."""
+    drawn = _figures(job.status) if figures is None else figures
+    return _panel(kind="done", title="Done", lines=job.messages, notes=job.warnings, figures=drawn)
 
 
-def _figures(seen: Seen) -> dict[str, str]:
-    if not seen.runs:
+def _figures(status: JobStatus) -> dict[str, str]:
+    if not status.runs:
         return {}
-    start = f", start {len(seen.runs)}" if len(seen.runs) > 1 else ""
-    atoms = "Atoms" if seen.atoms is None else f"{len(seen.atoms)} atoms"
-    return {f"Objective{start}": objective_curve(seen.runs), f"{atoms}, as they form": atoms_picture(seen.atoms)}
+    start = f", start {len(status.runs)}" if len(status.runs) > 1 else ""
+    atoms = "Atoms" if status.atoms is None else f"{len(status.atoms)} atoms"
+    return {f"Objective{start}": objective_curve(status.runs), f"{atoms}, as they form": atoms_picture(status.atoms)}

@@ -1,4 +1,4 @@
-"""Samples that are one click away, made from what scikit-image and roadict bring along."""
+"""Samples for the page, made from pictures of scikit-image and planted signals."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ def picture_samples(folder: Path) -> list[Sample]:
     import skimage.data
 
     rng = np.random.default_rng(0)
-    # Not one of the pictures that the default model learns from: it would look better than it is.
+    # Not a training picture of the default model: the result would be too good.
     large = Image.fromarray(skimage.data.immunohistochemistry()[100:292, 100:292])
     small = np.asarray(large.resize((96, 96), Image.Resampling.BICUBIC))
     grey = skimage.data.camera()[60:188, 160:288]

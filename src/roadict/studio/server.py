@@ -1,4 +1,4 @@
-"""The studio's server: on this machine, for this machine, and gone without a trace."""
+"""The studio's server: on this machine, for this machine, and without files left behind."""
 
 import os
 import signal
@@ -20,29 +20,29 @@ FIRST_PORT = 7860
 _PORTS = 100
 
 
-def serve(host: str, port: int | None, *, open_browser: bool, told: Callable[[str], None]) -> NoReturn:
+def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[[str], None]) -> NoReturn:
     """Serve the page until Ctrl-C or a termination.
 
     Parameters
     ----------
     host : str
-        Address of this machine to listen at.
+        Address of this machine to listen on.
     port : int or None
-        None: the first that is free from 7860 on.
+        None: the first free one from 7860 on.
     open_browser : bool
-    told : callable
-        Told the page's address, and what else there is to say.
+    message : callable
+        Called with the page's address and with warnings.
     """
-    _need_gradio()
+    _require_gradio()
     chosen = _free_port(host, port)
     with _stopped_by_signals(), own_folder() as folder:
-        _settle(folder / "gradio", host)
+        _configure_gradio(folder / "gradio", host)
         # Gradio reads its settings from the environment as it is imported.
-        from roadict.studio.jobs import Bench
+        from roadict.studio.jobs import JobQueue
         from roadict.studio.page.layout import CSS_FILE, build, theme
 
-        bench = Bench()
-        page = build(bench, folder)
+        queue = JobQueue()
+        page = build(queue, folder)
         try:
             _, address, _ = page.launch(
                 server_name=f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
@@ -61,21 +61,21 @@ def serve(host: str, port: int | None, *, open_browser: bool, told: Callable[[st
                 theme=theme(),
                 css_paths=[charts.CSS_FILE, CSS_FILE],
             )
-            told(f"studio at {address} (Ctrl-C stops it)")
+            message(f"studio at {address} (Ctrl-C stops it)")
             if host not in ("127.0.0.1", "localhost", "::1"):
-                told("everybody who reaches this address can use it; it has no password")
+                message("anyone who can reach this address can use it; there is no password")
             if open_browser:
                 webbrowser.open(address)
             threading.Event().wait()
         except KeyboardInterrupt:
-            raise WorkStoppedError("the studio has stopped; its files are gone") from None
+            raise WorkStoppedError("the studio has stopped; its files are deleted") from None
         finally:
-            bench.close()
+            queue.close()
             page.close(verbose=False)
     raise AssertionError("the studio runs until it is stopped")
 
 
-def _need_gradio() -> None:
+def _require_gradio() -> None:
     import importlib.util
 
     if importlib.util.find_spec("gradio") is None:
@@ -88,8 +88,8 @@ def _upload_limit() -> int:
     return MAX_BYTES
 
 
-def _settle(folder: Path, host: str) -> None:
-    """Let Gradio send nothing, record nothing, and keep its files in a folder that goes with the studio."""
+def _configure_gradio(folder: Path, host: str) -> None:
+    """Turn off Gradio's telemetry and history, and store its files in a folder that is deleted with the studio."""
     folder.mkdir()
     os.environ |= {
         "GRADIO_ANALYTICS_ENABLED": "False",
@@ -99,13 +99,13 @@ def _settle(folder: Path, host: str) -> None:
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    # Gradio calls its own page once; a proxy would not find it.
+    # Gradio requests its own page once, which a proxy would not find.
     for variable in ("no_proxy", "NO_PROXY"):
         os.environ[variable] = ",".join(filter(None, (os.environ.get(variable), "localhost", "127.0.0.1", host)))
 
 
 def _free_port(host: str, port: int | None) -> int:
-    """Return the port, if it can be listened at, or the first that can."""
+    """Return the port if it is free, or the first free one."""
     if port is not None and not 1 <= port <= 65535:
         raise ValueError(f"--port {port} must be between 1 and 65535")
     try:
@@ -114,7 +114,7 @@ def _free_port(host: str, port: int | None) -> int:
         raise ValueError(f"--host {host} is no address; use 127.0.0.1 for this machine alone") from None
     for candidate in range(FIRST_PORT, FIRST_PORT + _PORTS) if port is None else [port]:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
-            if sys.platform != "win32":  # as the server will; there it would let two listen at one port
+            if sys.platform != "win32":  # as the server does; on Windows it would let two listen at one port
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, candidate))
@@ -132,7 +132,7 @@ def _free_port(host: str, port: int | None) -> int:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Leave by the usual way, which clears up, where a signal would end the program at once."""
+    """Exit by an exception, so that files are deleted, where a signal would end the program at once."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)

@@ -7,16 +7,16 @@ const cell = (row, text, mark) => {
 };
 document.querySelectorAll(".column").forEach(column => {
   column.addEventListener("pointerenter", () => {
-    const told = JSON.parse(column.dataset.tip), table = document.createElement("table");
-    told.lines.forEach(line => {
+    const values = JSON.parse(column.dataset.tip), table = document.createElement("table");
+    values.lines.forEach(line => {
       const row = table.insertRow();
       cell(row, line.label, line.colour);
       cell(row, line.mean);
       cell(row, line.range);
       if (line.trials) cell(row, line.trials);
     });
-    const foot = Object.assign(document.createElement("div"), { className: "quiet", textContent: told.note });
-    tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: told.at }), table, foot);
+    const foot = Object.assign(document.createElement("div"), { className: "quiet", textContent: values.note });
+    tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: values.at }), table, foot);
     const box = column.getBoundingClientRect(), middle = (box.left + box.right) / 2, room = innerWidth - tip.offsetWidth - 8;
     const left = middle + 14 > room ? middle - tip.offsetWidth - 14 : middle + 14;
     tip.style.left = Math.max(8, Math.min(left, room)) + "px";
@@ -25,7 +25,7 @@ document.querySelectorAll(".column").forEach(column => {
   });
   column.addEventListener("pointerleave", () => tip.classList.remove("shown"));
 });
-// A name in a legend, pointed at or reached by the keyboard, brings its curve forward in the figures beside it.
+// Hovering or focusing a legend entry highlights its curve in the figures of the section.
 document.querySelectorAll(".legend").forEach(legend => {
   const lines = legend.closest("section").querySelectorAll(".plot [data-name]");
   const only = name => lines.forEach(line => line.classList.toggle("dim", name !== null && line.dataset.name !== name));
@@ -52,7 +52,7 @@ document.querySelectorAll(".compare").forEach(block => {
   });
   range.addEventListener("input", () => slider.style.setProperty("--cut", range.value + "%"));
   slider.hidden = false;
-  // A drag moves the region of all tiles; a click puts the picture on the right of the slider.
+  // A drag moves the region of all tiles; a click shows the picture on the right of the slider.
   let from = null;
   zoom.addEventListener("pointerdown", event => {
     const style = getComputedStyle(zoom);

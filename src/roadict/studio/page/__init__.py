@@ -1,1 +1,1 @@
-"""All that needs Gradio: the page's parts and what they do."""
+"""The page's components and their events: all that needs Gradio."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from roadict.studio.jobs import Bench
+from roadict.studio.jobs import JobQueue
 from roadict.studio.page.pictures_tab import PicturesTab
 from roadict.studio.page.signals_tab import SignalsTab
 from roadict.studio.page.tab import PLAIN
@@ -34,13 +34,13 @@ _HEADING = """
 """
 
 
-def build(bench: Bench, folder: Path) -> Any:
+def build(queue: JobQueue, folder: Path) -> Any:
     """Build the page.
 
     Parameters
     ----------
-    bench : Bench
-        Where its jobs are done.
+    queue : JobQueue
+        Runs its jobs.
     folder : Path
         For samples and for the files of jobs.
 
@@ -55,25 +55,25 @@ def build(bench: Bench, folder: Path) -> Any:
         gr.HTML(_HEADING, **PLAIN)
         with gr.Tabs():
             with gr.Tab("Pictures", id="pictures"):
-                pictures = PicturesTab(bench, jobs, samples)
+                pictures = PicturesTab(queue, jobs, samples)
             with gr.Tab("Signals", id="signals"):
-                signals = SignalsTab(bench, jobs, samples)
-        page.unload(pictures.leave)
-        page.unload(signals.leave)
+                signals = SignalsTab(queue, jobs, samples)
+        page.unload(pictures.cancel_jobs)
+        page.unload(signals.cancel_jobs)
     page.queue(default_concurrency_limit=None, api_open=False)
     return page
 
 
 def theme() -> Any:
-    """Colours and shapes; fonts are those of the system, for others would come over the network."""
-    look = gr.themes.Base(
+    """Colours and shapes; system fonts, as others would come over the network."""
+    base = gr.themes.Base(
         primary_hue=_EMBER,
         neutral_hue=gr.themes.colors.stone,
         radius_size=gr.themes.sizes.radius_md,
         font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],
         font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
     )
-    return look.set(
+    return base.set(
         body_background_fill="*neutral_50",
         body_background_fill_dark="#14120f",
         block_background_fill="white",

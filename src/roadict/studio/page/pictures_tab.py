@@ -18,15 +18,15 @@ from roadict.studio.samples import picture_samples
 
 DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
 _HINTS = {
-    "upscale": "Adds detail learned from other pictures. The first time trains a model, and keeps it.",
-    "denoise": "Takes grain off, by atoms learned from the picture itself.",
-    "inpaint": "Fills scratches and holes, by atoms learned from the rest of the picture.",
+    "upscale": "Adds detail learned from other pictures. The first run trains a model and saves it.",
+    "denoise": "Removes noise with atoms learned from the picture itself.",
+    "inpaint": "Fills scratches and holes with atoms learned from the rest of the picture.",
 }
 _BEFORE = {"upscale": "Bicubic", "denoise": "Before", "inpaint": "Before"}
 
 
 class PicturesTab(Tab):
-    """Components and what they do."""
+    """Components and their handlers."""
 
     name = "pictures"
     run_label = "Run"
@@ -58,11 +58,11 @@ class PicturesTab(Tab):
         self.task = gr.Radio(
             [(task.capitalize(), task) for task in TASKS],
             value="upscale",
-            label="What to do",
+            label="Task",
             info=_HINTS["upscale"],
             elem_id="pictures-task",
         )
-        self.scale = gr.Radio([2, 3, 4], value=3, label="Times larger")
+        self.scale = gr.Radio([2, 3, 4], value=3, label="Scale")
         self.sigma = gr.Textbox(
             "auto", label="Noise", info="In grey levels of 0 to 255, or auto: estimated.", visible=False
         )
@@ -70,7 +70,7 @@ class PicturesTab(Tab):
             [DRAWN, FILE, TRANSPARENT], value=DRAWN, label="Missing pixels", visible=False, elem_id="pictures-source"
         )
         self.editor = gr.ImageEditor(
-            label="Paint over what is to be filled",
+            label="Paint over the pixels to fill",
             type="numpy",
             image_mode="RGBA",
             format="png",
@@ -84,7 +84,7 @@ class PicturesTab(Tab):
             elem_id="pictures-editor",
         )
         self.mask_file = gr.File(
-            label="Mask, black where a pixel is there", height=110, visible=False, elem_id="pictures-mask-file"
+            label="Mask, black where a pixel is known", height=110, visible=False, elem_id="pictures-mask-file"
         )
         with gr.Accordion("More options", open=False):
             self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same picture.")
@@ -96,15 +96,15 @@ class PicturesTab(Tab):
 
     def _connect(self) -> None:
         chosen, options = [self.task, self.source], [self.task, self.scale, self.sigma, self.source, self.mask_file]
-        gr.on([self.task.change, self.source.change], self._arrange, chosen, options, **QUIET)
+        gr.on([self.task.change, self.source.change], self._show_options, chosen, options, **QUIET)
         gr.on(
             [self.picture.change, self.task.change, self.source.change],
-            self._look,
+            self._preview,
             [self.picture, *chosen],
             [self.preview, self.editor],
             **QUIET,
         )
-        self.gallery.select(self._take_sample, None, [self.picture, self.task, self.source], **QUIET)
+        self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)
         self.start.click(
             self._run,
             [self.picture, self.task, self.scale, self.sigma, self.source, self.editor, self.mask_file, self.seed],
@@ -113,20 +113,20 @@ class PicturesTab(Tab):
             **QUIET,
         )
 
-    def _take_sample(self, event: gr.SelectData) -> tuple[str, str, str]:
+    def _load_sample(self, event: gr.SelectData) -> tuple[str, str, str]:
         sample = self._samples[event.index]
         return str(sample.file), sample.task, TRANSPARENT if sample.task == "inpaint" else DRAWN
 
-    def _look(self, path: str | None, task: str, source: str) -> tuple[Any, Any]:
-        """Show the picture, or the canvas with it where a mask is to be drawn, or say why it is none."""
-        # Hidden and not taken off the page: Gradio's canvas throws errors when it goes before it is ready.
+    def _preview(self, path: str | None, task: str, source: str) -> tuple[Any, Any]:
+        """Show the picture, or the canvas with it where a mask is to be drawn, or the error."""
+        # Hidden and not removed: Gradio's canvas throws errors when it is removed before it is ready.
         no_canvas = gr.update(visible="hidden", value=None)
         if path is None:
             return gr.update(visible=False), no_canvas
         try:
             picture = inputs.read_picture(path)
         except ValueError as error:
-            return gr.update(visible=True, value=panels.problem(str(error))), no_canvas
+            return gr.update(visible=True, value=panels.error(str(error))), no_canvas
         shown = inputs.for_screen(picture)
         if task == "inpaint" and source == DRAWN:
             canvas = {"background": np.asarray(comparison.opaque(shown)), "layers": [], "composite": None}
@@ -135,7 +135,7 @@ class PicturesTab(Tab):
         preview = panels.dropped(inputs.describe(picture), data_uri(png(np.asarray(shown))))
         return gr.update(visible=True, value=preview), no_canvas
 
-    def _arrange(self, task: str, source: str) -> tuple[Any, ...]:
+    def _show_options(self, task: str, source: str) -> tuple[Any, ...]:
         """Show the options of the task."""
         return (
             gr.update(info=_HINTS[task]),
@@ -161,7 +161,7 @@ class PicturesTab(Tab):
             if path is None:
                 raise ValueError("There is no picture; drop one, or click a sample")
             picture = inputs.read_picture(path)
-            name = inputs.place(path, folder)
+            name = inputs.copy_upload(path, folder)
             mask = None
             if task == "inpaint" and source == DRAWN:
                 mask = f"{Path(name).stem}-mask.png"
@@ -170,14 +170,14 @@ class PicturesTab(Tab):
                 if mask_file is None:
                     raise ValueError("There is no mask file; drop one, or draw the mask")
                 inputs.read_picture(mask_file)
-                mask = inputs.place(mask_file, folder, taken=(name, picture_command(task, name).output))
+                mask = inputs.copy_upload(mask_file, folder, taken=(name, picture_command(task, name).output))
             return picture_command(
                 task,
                 name,
                 scale=scale,
-                sigma=inputs.number("Noise", sigma),
+                sigma=inputs.parse_number("Noise", sigma),
                 mask=mask,
-                seed=inputs.whole("Seed", seed, 0) or 0,
+                seed=inputs.parse_count("Seed", seed, 0) or 0,
             )
 
         def finish(job: Job) -> Update:
@@ -196,13 +196,13 @@ class PicturesTab(Tab):
 
 
 def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """White where something was painted."""
+    """Mask that is white where something was painted."""
     layers = [] if drawn is None else [layer for layer in drawn["layers"] if layer is not None]
     painted = np.zeros(shape, bool)
     for layer in layers:
         if layer.shape[:2] != shape:
-            raise ValueError("The drawing does not fit the picture; drop the picture again and draw anew")
+            raise ValueError("The drawing does not fit the picture; drop the picture again and redraw")
         painted |= layer[..., 3] > 0
     if not painted.any():
-        raise ValueError("Nothing is drawn yet; paint over what is to be filled, or choose another kind of mask")
+        raise ValueError("Nothing is drawn yet; paint over the pixels to fill, or choose another kind of mask")
     return np.where(painted, np.uint8(255), np.uint8(0))

@@ -19,7 +19,7 @@ _MISSING = "Empty cells and NaN are missing entries"
 
 
 class SignalsTab(Tab):
-    """Components and what they do."""
+    """Components and their handlers."""
 
     name = "signals"
     run_label = "Learn"
@@ -37,7 +37,7 @@ class SignalsTab(Tab):
             self.n_components = gr.Textbox(
                 "auto", label="Atoms", info="Auto: twice the entries.", min_width=140, elem_id="signals-components"
             )
-            self.epsilon = gr.Textbox("auto", label="Error allowed", info="0.1 for 10 % noise.", min_width=140)
+            self.epsilon = gr.Textbox("auto", label="Error bound", info="0.1 for 10 % noise.", min_width=140)
         self.missing = gr.Checkbox(label=_MISSING, value=False, elem_id="signals-missing")
         with gr.Accordion("More options", open=False):
             self.method = gr.Dropdown(["road", *UPDATES], value="road", label="Method")
@@ -47,7 +47,7 @@ class SignalsTab(Tab):
             self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same model.")
 
     def _connect(self) -> None:
-        self.data.change(self._look, self.data, self.summary, **QUIET)
+        self.data.change(self._preview, self.data, self.summary, **QUIET)
         for button, sample in zip(self.samples, self._samples, strict=True):
             values = (
                 str(sample.file),
@@ -63,14 +63,14 @@ class SignalsTab(Tab):
             **QUIET,
         )
 
-    def _look(self, path: str | None) -> str:
-        """Say what was dropped, or why it is no matrix."""
+    def _preview(self, path: str | None) -> str:
+        """Describe the matrix that was dropped, or show the error."""
         if path is None:
             return ""
         try:
             data = inputs.read_table(path)
         except ValueError as error:
-            return panels.problem(str(error))
+            return panels.error(str(error))
         empty = int(np.isnan(data).sum())
         text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (f"; {empty:,} are missing" if empty else "")
         return panels.dropped(text)
@@ -89,20 +89,20 @@ class SignalsTab(Tab):
         def prepare(folder: Path) -> Command:
             if path is None:
                 raise ValueError("There are no signals; drop a .npy or .csv file, or click a sample")
-            atoms = inputs.whole("Atoms", n_components)
+            atoms = inputs.parse_count("Atoms", n_components)
             data = inputs.read_table(path)
             inputs.check_state(data.shape, atoms)
             empty = int(np.isnan(data).sum())
             if empty and not missing:
                 raise ValueError(f"{Path(path).name} lacks {empty:,} of its entries; fill them, or tick “{_MISSING}”")
             return learn_command(
-                inputs.place(path, folder),
+                inputs.copy_upload(path, folder),
                 n_components=atoms,
                 method=method,
-                sparsity=inputs.whole("Atoms per signal", sparsity),
-                epsilon=inputs.number("Error allowed", epsilon),
+                sparsity=inputs.parse_count("Atoms per signal", sparsity),
+                epsilon=inputs.parse_number("Error bound", epsilon),
                 missing=missing,
-                seed=inputs.whole("Seed", seed, 0) or 0,
+                seed=inputs.parse_count("Seed", seed, 0) or 0,
             )
 
         yield from self._run_job(request, prepare, self._finish)

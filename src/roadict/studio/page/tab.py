@@ -1,4 +1,4 @@
-"""What both tabs share: their layout, and running a job: tell the page, cancel it, hand over its files."""
+"""What both tabs share: layout, and running a job with progress, cancellation and downloads."""
 
 import tempfile
 from abc import ABC, abstractmethod
@@ -10,15 +10,15 @@ import gradio as gr
 
 from roadict.studio import panels
 from roadict.studio.commands import Command
-from roadict.studio.jobs import Bench, Job
+from roadict.studio.jobs import Job, JobQueue
 
 Update = dict[Any, Any]
 PAUSE = 0.3
-"""Seconds between two looks at a job."""
+"""Seconds between two updates of the panel."""
 PLAIN: dict[str, Any] = {"apply_default_css": False, "elem_classes": "rd-html"}
-"""For HTML that our style sheet alone dresses."""
+"""For HTML that only our style sheet applies to."""
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-"""For events: no spinner over what changes, and no name in Gradio's interface for programs."""
+"""For events: no spinner over their outputs, and no name in Gradio's API."""
 
 
 class Tab(ABC):
@@ -26,22 +26,22 @@ class Tab(ABC):
 
     Parameters
     ----------
-    bench : Bench
+    queue : JobQueue
     jobs : Path
-        Every job gets a folder in it, for as long as it lasts.
+        Every job gets a folder in it, deleted when it ends.
     samples : Path
         Folder for the samples of the tab.
     """
 
     name: ClassVar[str]
-    """Begins the names of its elements, and tells its jobs from those of the other tab."""
+    """Prefix of its element ids and of the owner of its jobs."""
     run_label: ClassVar[str]
     download_label: ClassVar[str]
     invitation: ClassVar[str]
-    """What the panel says before the first job."""
+    """Text of the panel before the first job."""
 
-    def __init__(self, bench: Bench, jobs: Path, samples: Path) -> None:
-        self._bench = bench
+    def __init__(self, queue: JobQueue, jobs: Path, samples: Path) -> None:
+        self._queue = queue
         self._folder = jobs
         with gr.Row(elem_classes="rd-columns"):
             with gr.Column(scale=5, min_width=320):
@@ -55,17 +55,17 @@ class Tab(ABC):
 
     @abstractmethod
     def _add_inputs(self, samples: Path) -> None:
-        """Place what people drop and choose."""
+        """Add the uploads and options."""
 
     def _add_sample_label(self) -> None:
         gr.HTML('<p class="rd-label">Or try a sample</p>', **PLAIN)
 
-    def _add_results(self) -> None:  # noqa: B027 (a tab may show nothing more)
-        """Place what a job shows besides the panel."""
+    def _add_results(self) -> None:  # noqa: B027 (optional)
+        """Add the results that a job shows next to the panel."""
 
     @abstractmethod
     def _connect(self) -> None:
-        """Say what happens at which click."""
+        """Connect events to their handlers."""
 
     def _add_buttons(self) -> None:
         with gr.Row(equal_height=True):
@@ -73,7 +73,7 @@ class Tab(ABC):
             self.stop = gr.Button(
                 "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1
             )
-        self.stop.click(self.leave, queue=False, **QUIET)
+        self.stop.click(self.cancel_jobs, queue=False, **QUIET)
 
     def _add_panel(self) -> None:
         self.panel = gr.HTML(
@@ -83,7 +83,7 @@ class Tab(ABC):
         )
 
     def _add_downloads(self) -> None:
-        """Place the downloads and the command; they show when there is something."""
+        """Add the downloads and the command, hidden until a job is done."""
         with gr.Column(visible=False) as self.downloads:
             with gr.Row():
                 self.result = gr.DownloadButton(
@@ -94,7 +94,7 @@ class Tab(ABC):
                     "Download command", size="md", elem_id=f"{self.name}-script", min_width=150
                 )
             self.command = gr.Code(
-                label="The same on the command line, where the file is",
+                label="The same on the command line, in the folder of the file",
                 buttons=["copy"],
                 interactive=False,
                 lines=1,
@@ -105,7 +105,7 @@ class Tab(ABC):
 
     @property
     def outputs(self) -> set[Any]:
-        """What a run changes."""
+        """Components that a run updates."""
         return {self.start, self.stop, self.panel, self.downloads, self.result, self.mask, self.script, self.command}
 
     def _run_job(
@@ -119,11 +119,11 @@ class Tab(ABC):
         Parameters
         ----------
         request : gradio.Request
-            Tells whose job it is.
+            Identifies the page.
         prepare : callable
-            Puts the inputs in the folder of the job and returns the command; raises ValueError for what cannot be.
+            Copies the inputs to the folder of the job and returns the command; raises ValueError for bad input.
         finish : callable
-            Reads the results of a job that is done, and returns what to show of them.
+            Reads the results of a job that is done, and returns the updates that show them.
 
         Yields
         ------
@@ -135,16 +135,16 @@ class Tab(ABC):
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as name:
                 job = Job(prepare(Path(name)), Path(name), self._owner(request))
-                self._bench.submit(job)
+                self._queue.submit(job)
                 while not job.ended.wait(PAUSE):
-                    yield {self.panel: panels.progress(job, self._bench.ahead(job))}
+                    yield {self.panel: panels.progress(job, self._queue.ahead(job))}
                 yield {**self._ending(job, finish), **self._running(False)}
         except (ValueError, OSError) as error:
-            yield {self.panel: panels.problem(str(error)), **self._running(False)}
+            yield {self.panel: panels.error(str(error)), **self._running(False)}
 
-    def leave(self, request: gr.Request) -> None:
-        """End the jobs of a page: it was closed, or its reader has changed their mind."""
-        self._bench.cancel(self._owner(request))
+    def cancel_jobs(self, request: gr.Request) -> None:
+        """Cancel the jobs of this tab of a page, at the user's request or because the page was closed."""
+        self._queue.cancel(self._owner(request))
 
     def _owner(self, request: gr.Request) -> str:
         return f"{self.name} {request.session_hash}"
@@ -156,7 +156,7 @@ class Tab(ABC):
         if job.state == "cancelled":
             return {self.panel: panels.cancelled()}
         if job.state == "failed":
-            return {self.panel: panels.problem(job.problem)}
+            return {self.panel: panels.error(job.error)}
         script = job.folder / f"{job.result.stem}-command.txt"
         script.write_text(f"{job.command.text()}\n", encoding="utf-8")
         return {

@@ -1,4 +1,4 @@
-"""Pictures as users hold them: any of four dtypes, grey or colour, with or without alpha."""
+"""Dtypes, value ranges and channels of pictures: four dtypes, grey or colour, with or without alpha."""
 
 from typing import Any, NamedTuple
 
@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Plane = NDArray[np.float32]
-Anything = NDArray[Any]
-_KINDS = ("uint8", "uint16", "float32", "float64")
-_WHITES = (1.0, 255.0, 1023.0, 4095.0, 65535.0)
+Array = NDArray[Any]
+_DTYPES = ("uint8", "uint16", "float32", "float64")
+_WHITE_LEVELS = (1.0, 255.0, 1023.0, 4095.0, 65535.0)
 
 
 class Parts(NamedTuple):
-    """A picture as numbers to compute with: white is 1."""
+    """Colour and alpha of a picture as float32, with white at 1."""
 
     colour: Plane
     """Shape (height, width) or (height, width, 3)."""
@@ -20,28 +20,28 @@ class Parts(NamedTuple):
     """Shape (height, width)."""
 
 
-def checked(name: str, picture: ArrayLike, smallest: int = 1) -> Anything:
-    """Return a picture of a known kind, finite, with sides of at least ``smallest`` pixels."""
+def check_picture(name: str, picture: ArrayLike, min_side: int = 1) -> Array:
+    """Return the picture as an array of a known dtype and shape, finite, with sides of at least ``min_side`` pixels."""
     array = np.asarray(picture)
-    if array.dtype.name not in _KINDS:
-        raise ValueError(f"{name} has dtype {array.dtype}; it must be one of {', '.join(_KINDS)}: convert it first")
+    if array.dtype.name not in _DTYPES:
+        raise ValueError(f"{name} has dtype {array.dtype}; it must be one of {', '.join(_DTYPES)}: convert it first")
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (2, 3, 4)):
         raise ValueError(
             f"{name} has shape {array.shape}; it must be (height, width), or (height, width, channels) with "
             "2 (grey, alpha), 3 (RGB) or 4 (RGB, alpha) channels"
         )
-    if min(array.shape[:2]) < smallest:
+    if min(array.shape[:2]) < min_side:
         height, width = array.shape[:2]
-        raise ValueError(f"{name} has {width} x {height} pixels; each side must have at least {smallest}")
+        raise ValueError(f"{name} has {width} x {height} pixels; each side must have at least {min_side}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name} has NaN or infinite pixels; replace them first")
     return array
 
 
-def white(picture: Anything) -> float:
-    """What white is in the picture's units: the largest integer; of floats 1, or that of 8, 10, 12 or 16 bits.
+def white(picture: Array) -> float:
+    """White level in the picture's units: the largest integer; for floats 1, or that of 8, 10, 12 or 16 bits.
 
-    Noise and filters go beyond white, which does not make it another one.
+    Values may exceed it by up to a factor of two, as noise and filters overshoot.
 
     Examples
     --------
@@ -51,11 +51,11 @@ def white(picture: Anything) -> float:
     if picture.dtype.kind == "u":
         return float(np.iinfo(picture.dtype).max)
     largest = max(-float(picture.min()), float(picture.max())) if picture.size else 1.0
-    return next((usual for usual in _WHITES if largest <= 2 * usual), largest)
+    return next((level for level in _WHITE_LEVELS if largest <= 2 * level), largest)
 
 
-def split(picture: Anything, unit: float) -> Parts:
-    """Colour and alpha apart, as float32, of a picture in which white is ``unit``."""
+def split(picture: Array, unit: float) -> Parts:
+    """Split a picture whose white level is ``unit`` into colour and alpha."""
     floats = picture.astype(np.float32) if picture.dtype.kind == "u" else picture
     parts = (floats / unit).astype(np.float32)
     if parts.ndim == 2:
@@ -65,16 +65,16 @@ def split(picture: Anything, unit: float) -> Parts:
     return Parts(colour, parts[..., -1] if channels in (2, 4) else None)
 
 
-def bounds(picture: Anything) -> tuple[float, float]:
-    """Smallest and largest value of parts of a result: 0 and 1, or wider where floats already are."""
+def bounds(picture: Array) -> tuple[float, float]:
+    """Smallest and largest value of a result: 0 and 1, or wider where the floats of the picture already are."""
     if picture.dtype.kind == "u" or picture.size == 0:
         return 0.0, 1.0
     unit = white(picture)
     return min(float(picture.min()) / unit, 0.0), max(float(picture.max()) / unit, 1.0)
 
 
-def join(parts: Parts, dtype: np.dtype[Any], unit: float, limits: tuple[float, float]) -> Anything:
-    """Undo ``split``: clip, scale and round to the dtype that came."""
+def join(parts: Parts, dtype: np.dtype[Any], unit: float, limits: tuple[float, float]) -> Array:
+    """Undo ``split``: clip, scale and round to the dtype."""
     layers = [parts.colour if parts.colour.ndim == 3 else parts.colour[..., None]]
     if parts.alpha is not None:
         layers.append(parts.alpha[..., None])
@@ -83,7 +83,7 @@ def join(parts: Parts, dtype: np.dtype[Any], unit: float, limits: tuple[float, f
     return result[..., 0] if result.shape[2] == 1 else result
 
 
-# Orthonormal, so that white noise of the colours stays white and equally strong: sum, red-blue, green-magenta.
+# Orthonormal, so that white noise stays white and equally strong: sum, red-blue, green-magenta.
 _OPPONENT = np.array(
     [[1, 1, 1], [1, 0, -1], [1, -2, 1]] / np.sqrt([[3.0], [2.0], [6.0]]),
     dtype=np.float32,
@@ -91,10 +91,10 @@ _OPPONENT = np.array(
 
 
 def to_planes(colour: Plane) -> list[Plane]:
-    """A grey picture itself, though stored as RGB, or the three opponent colours of another one."""
+    """Return one plane for a grey picture, also if stored as RGB, or else the three opponent colours."""
     if colour.ndim == 2:
         return [colour]
-    if (colour[..., 1:] == colour[..., :1]).all():  # its noise is that of one plane, not of three
+    if (colour[..., 1:] == colour[..., :1]).all():  # the noise is that of one plane, not of three
         return [np.ascontiguousarray(colour[..., 0])]
     return [np.ascontiguousarray(plane) for plane in np.moveaxis(colour @ _OPPONENT.T, 2, 0)]
 
@@ -106,8 +106,8 @@ def from_planes(planes: list[Plane], like: Plane) -> Plane:
     return np.stack(planes, axis=2) @ _OPPONENT
 
 
-def side_by_side(pictures: list[Anything], gap: int = 8) -> NDArray[np.uint8]:
-    """Pictures of equal height next to each other, as 8-bit RGB, for people to compare."""
+def side_by_side(pictures: list[Array], gap: int = 8) -> NDArray[np.uint8]:
+    """Pictures of equal height next to each other, as 8-bit RGB."""
     shown = []
     for picture in pictures:
         colour, _ = split(picture, white(picture))
