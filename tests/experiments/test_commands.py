@@ -13,7 +13,7 @@ import pytest
 
 from roadict.experiments import registry
 from roadict.experiments import rows as rows_module
-from roadict.experiments.images import load
+from roadict.experiments.images import load, with_images
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.rows import read_folder
 from roadict.experiments.trial import execute, png
