@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0.dev0"
 __all__ = ["ROAD", "AlternatingDictionaryLearning", "Checkpoint", "SparseCoder", "__version__", "fit_all", "load"]
+_MODULES = ("metrics", "pictures", "plotting", "prox", "ranks", "synthetic")
 
 if TYPE_CHECKING:
     from roadict.checkpoints.schedule import Checkpoint
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import public names on first use, so that ``import roadict`` stays light."""
+    if name in _MODULES:
+        return import_module(f"roadict.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'roadict' has no attribute {name!r}")
     return getattr(import_module(f"roadict.{'checkpoints.schedule' if name == 'Checkpoint' else 'estimators'}"), name)
@@ -20,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List the public names, including those not yet imported."""
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

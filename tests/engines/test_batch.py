@@ -166,6 +166,7 @@ def test_a_start_that_fails_releases_its_slot(make_problem):
         ([model()], [DATA, DATA], "1 models and 2 arrays of data; pass one for each"),
         ([model(checkpoint="folder")], [DATA], "write no checkpoints; pass checkpoint=None"),
         ([model()] * 2, [DATA, DATA], "a model occurs twice; pass different objects"),
+        ([None], [DATA], "None is not a ROAD estimator"),
     ],
 )
 def test_invalid_arguments_of_fit_all_are_rejected(models, data, message):

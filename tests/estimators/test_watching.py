@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from roadict import ROAD, AlternatingDictionaryLearning, Checkpoint, load
 from roadict.synthetic import planted
@@ -91,3 +92,24 @@ def test_the_program(engine, tmp_path, roadict):
         assert result.code == 0, result.err
         found.append(digest(load(output)))
     assert found == [digest(ROAD(3, **ON_A_GPU | {"engine": engine}).fit(SMALL))] * 3
+
+
+@pytest.mark.parametrize("make", [partial(ROAD, 6), partial(AlternatingDictionaryLearning, 6, n_nonzero_coefs=2)])
+def test_a_fit_that_is_left_early_leaves_the_model_as_it_was(make):
+    unfitted, fitted = make(random_state=0), make(random_state=0, max_iter=3, tol=0).fit(DATA)
+    for model in (unfitted, fitted):
+        before = dict(vars(model))
+        for _ in model.iter_fit(DATA[:, :4]):
+            break
+        assert vars(model) == before
+    with pytest.raises(NotFittedError):
+        unfitted.transform(DATA)
+    assert fitted.transform(DATA).shape == (40, 6)
+
+
+def test_a_snapshot_that_is_outdated_says_so():
+    first, *_ = snapshots = list(ROAD(6, rho=10.0, n_init=1, max_iter=3, tol=0, random_state=0).iter_fit(DATA))
+    assert [snapshot.iteration for snapshot in snapshots] == [1, 2, 3]
+    for act in (lambda: first.dictionary, lambda: first.codes, first.stop):
+        with pytest.raises(RuntimeError, match="of iteration 1, and the run has moved on"):
+            act()

@@ -97,7 +97,7 @@ def test_a_run_continues_where_it_stopped():
 
 
 def test_a_snapshot_has_the_start_the_measures_and_the_arrays_of_the_run():
-    (snapshot,) = iterate(Scripted([(1, 2, 3, 4)]), Rule(1, 0), {}, View(unit=3.0, start=2, n_starts=5))
+    snapshot = next(iterate(Scripted([(1, 2, 3, 4)]), Rule(1, 0), {}, View(unit=3.0, start=2, n_starts=5)))
     assert (snapshot.start, snapshot.n_starts, snapshot.iteration, snapshot.max_iter) == (2, 5, 1, 1)
     assert (snapshot.objective, snapshot.primal, snapshot.dual, snapshot.error) == (3, 2, 3, 4)
     assert snapshot.residuals == {"primal": 2, "dual": 3}

@@ -1,6 +1,6 @@
 """Many fits that share a GPU."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from concurrent.futures import Executor
 
 from numpy.typing import ArrayLike
@@ -9,23 +9,23 @@ from roadict.estimators.road import ROAD
 from roadict.runs.driving import drive_all, observe
 
 
-def fit_all(models: Sequence[ROAD], data: Sequence[ArrayLike], *, executor: Executor | None = None) -> Sequence[ROAD]:
+def fit_all(models: Iterable[ROAD], data: Iterable[ArrayLike], *, executor: Executor | None = None) -> list[ROAD]:
     """Fit many models concurrently; runs of the first one's shape and form share a GPU batch.
 
     A small problem leaves most of a GPU idle: a hundred in a batch take little longer than one.
 
     Parameters
     ----------
-    models : sequence of ROAD
+    models : iterable of ROAD
         Distinct objects with ``engine="cuda"`` and ``checkpoint=None``.
-    data : sequence of arrays of shape (n_samples, n_features)
+    data : iterable of arrays of shape (n_samples, n_features)
         One for every model.
     executor : concurrent.futures.Executor, default=None
         Runs the exact finish of one fit while the others continue. None: it runs in this process.
 
     Returns
     -------
-    sequence of ROAD
+    list of ROAD
         The fitted models. The first error is raised after all fits have ended.
 
     Examples
@@ -37,6 +37,10 @@ def fit_all(models: Sequence[ROAD], data: Sequence[ArrayLike], *, executor: Exec
     >>> [model.n_iter_ for model in fit_all(models, data)]  # engine="cuda" on a machine with a GPU
     [3, 3]
     """
+    models, data = list(models), list(data)
+    for model in models:
+        if not isinstance(model, ROAD):
+            raise ValueError(f"{model!r} is not a ROAD estimator; fit others one after the other")
     if len(models) != len(data):
         raise ValueError(f"{len(models)} models and {len(data)} arrays of data; pass one for each")
     if len({id(model) for model in models}) < len(models):
@@ -49,7 +53,10 @@ def fit_all(models: Sequence[ROAD], data: Sequence[ArrayLike], *, executor: Exec
 
     pool = Pool(len(models))
     drive_all(
-        observe(model._fitting(X, watched=model.callback is not None, pool=pool, executor=executor), model.callback)
+        observe(
+            model._guarded(model._fitting(X, watched=model.callback is not None, pool=pool, executor=executor)),
+            model.callback,
+        )
         for model, X in zip(models, data, strict=True)
     )
     return models

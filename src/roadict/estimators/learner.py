@@ -28,6 +28,8 @@ from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
 
+SET_AT_ONCE = ("n_features_in_", "feature_names_in_")
+"""Attributes that scikit-learn's check of the data sets before the fit."""
 UNSAVED = ("callback", "checkpoint", "dict_init", "code_init")
 
 
@@ -59,7 +61,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Fit like ``fit`` and yield a snapshot after every iteration; the model is fitted once all are consumed.
 
         The consuming loop replaces ``callback`` and ``verbose``, and may call ``snapshot.stop()``. Leaving it early
-        leaves the model unchanged.
+        leaves the model unchanged. Copy from a snapshot what should outlast its iteration.
 
         Parameters
         ----------
@@ -78,7 +80,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         >>> len(errors), model.stop_reason_
         (3, 'max_iter')
         """
-        with closing(self._fitting(X, watched=True)) as fitting:
+        with closing(self._guarded(self._fitting(X, watched=True))) as fitting:
             for event in fitting:
                 if isinstance(event, Snapshot):
                     yield event
@@ -87,12 +89,25 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Fit, calling the callback and printing progress on rank 0."""
         verbose = self.verbose if self._comm().rank == 0 else 0
         watched = self.callback is not None or bool(self.verbose)
-        drive(observe(self._fitting(X, watched=watched), self.callback, verbose))
+        drive(observe(self._guarded(self._fitting(X, watched=watched)), self.callback, verbose))
         return self
 
     def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
         """Fit step by step; implemented by subclasses."""
         raise NotImplementedError
+
+    def _guarded(self, fitting: Fitting[None]) -> Fitting[None]:
+        """Pass on the events of a fit; one that does not reach its end leaves the model as it was."""
+        before = {name: self.__dict__[name] for name in SET_AT_ONCE if name in self.__dict__}
+        finished = False
+        try:
+            yield from fitting
+            finished = True
+        finally:
+            if not finished:
+                for name in SET_AT_ONCE:
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
 
     def _comm(self) -> Comm:
         """The ranks of a fit."""

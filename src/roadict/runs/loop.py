@@ -121,7 +121,7 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snap
             finite = is_finite(measures)
             if not finite:
                 break
-        yield Snapshot(
+        snapshot = Snapshot(
             run,
             row,
             measures.RESIDUALS,
@@ -132,6 +132,8 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snap
             unit=view.unit,
             finite=finite,
         )
+        yield snapshot
+        snapshot.expire()
 
 
 def check_interval(run: Run, rule: Rule) -> int:

@@ -59,6 +59,7 @@ class Snapshot:
         self.start, self.n_starts = start, n_starts
         self.finite = finite
         self.stopped = False
+        self._current = True
 
     def __getattr__(self, name: str) -> float:
         row: Mapping[str, float] = self.__dict__.get("_row", {})
@@ -73,17 +74,34 @@ class Snapshot:
 
     @property
     def dictionary(self) -> Array:
-        """Atoms after this iteration, shape (n_components, n_features), as a read-only copy."""
+        """Atoms after this iteration, shape (n_components, n_features), as a read-only copy.
+
+        Only while the snapshot is the latest one: the run holds one dictionary.
+        """
+        self._check_current()
         return _read_only(np.array(self._run.dictionary()))
 
     @property
     def codes(self) -> Array:
-        """Codes after this iteration, shape (n_samples, n_components), in the units of the data."""
+        """Codes after this iteration, shape (n_samples, n_components), in the units of the data; as ``dictionary``."""
+        self._check_current()
         return _read_only(self._run.codes() * self._unit)
 
     def stop(self) -> None:
         """End the run after this iteration, like a callback that returns True."""
+        self._check_current()
         self.stopped = True
+
+    def expire(self) -> None:
+        """Mark the snapshot as outdated: the run is about to move on."""
+        self._current = False
+
+    def _check_current(self) -> None:
+        if not self._current:
+            raise RuntimeError(
+                f"this snapshot is of iteration {self.iteration}, and the run has moved on; read dictionary and codes, "
+                "and call stop(), while it is the latest one"
+            )
 
 
 def _read_only(array: Array) -> Array:
