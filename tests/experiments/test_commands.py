@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+import gpu_kernels
 from roadict.experiments import registry
 from roadict.experiments import rows as rows_module
 from roadict.experiments.images import load, with_images
@@ -218,6 +219,7 @@ def test_a_full_disk_is_reported_with_the_remedy_and_the_same_command_resumes(ro
         assert_error(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
 
 
+@pytest.mark.skipif(gpu_kernels.has_gpu(), reason="there is a GPU")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_engine_without_a_gpu_is_reported_in_one_line(roadict, tmp_path, monkeypatch, jobs):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
