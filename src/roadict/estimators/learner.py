@@ -28,8 +28,6 @@ from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
 
-SET_AT_ONCE = ("n_features_in_", "feature_names_in_")
-"""Attributes that scikit-learn's check of the data sets before the fit."""
 UNSAVED = ("callback", "checkpoint", "dict_init", "code_init")
 
 
@@ -98,16 +96,20 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _guarded(self, fitting: Fitting[None]) -> Fitting[None]:
         """Pass on the events of a fit; one that does not reach its end leaves the model as it was."""
-        before = {name: self.__dict__[name] for name in SET_AT_ONCE if name in self.__dict__}
+        before = self._fitted_attributes()
         finished = False
         try:
             yield from fitting
             finished = True
         finally:
             if not finished:
-                for name in SET_AT_ONCE:
-                    self.__dict__.pop(name, None)
+                for name in self._fitted_attributes():
+                    del self.__dict__[name]
                 self.__dict__.update(before)
+
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """Attributes set by a fit, by name."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_")}
 
     def _comm(self) -> Comm:
         """The ranks of a fit."""
