@@ -114,9 +114,10 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was(make):
     fitted.set_params(tol=1e-9)
     for model in (unfitted, fitted):
         before = dict(vars(model))
-        with warnings.catch_warnings(), pytest.raises(ConvergenceWarning):
+        with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model.fit(DATA[:, :4])
+            with pytest.raises(ConvergenceWarning):
+                model.fit(DATA[:, :4])
         assert vars(model).keys() == before.keys()
         assert all(value is before[name] for name, value in vars(model).items())
 
