@@ -1,7 +1,6 @@
 """Coders by name: their parameters, the defaults of these, and ``encode`` to call any of them."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from roadict.coders.omp import omp
 from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
+from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 
@@ -128,7 +128,7 @@ def encode(
         codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
     if n_unconverged:
         text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
-        warnings.warn(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning, stacklevel=3)
+        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
     return codes
 
 

@@ -12,7 +12,6 @@ from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
-from roadict.estimators.shared import warn_user
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
 from roadict.road.penalty import auto_alpha
@@ -23,6 +22,7 @@ from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
 from roadict.two_stage import learn, starting_atoms
 from roadict.updates.registry import UPDATES
+from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 RIDGE = 0.01
