@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint
-from roadict.coders.registry import CODER_PARAMETERS, encode
+from roadict.coders.registry import CODER_PARAMETERS
 from roadict.estimators.attributes import kind_of, pack
 from roadict.estimators.shared import decode, validate
 from roadict.estimators.sparse_coder import SparseCoder
@@ -129,18 +129,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_parameters()
         data, observed = self._validate(X, reset=False)
-        coder = self.sparse_coder()
-        codes = encode(
-            data,
-            observed,
-            plain(self.components_).astype(data.dtype),
-            algorithm=coder.algorithm,
-            n_nonzero_coefs=coder.n_nonzero_coefs,
-            alpha=coder.alpha,
-            n_jobs=self.n_jobs,
-        )
-        result: Array = like(X, codes)
-        return result
+        codes: Array = like(X, self.sparse_coder()._encode(data, observed, plain(self.components_).astype(data.dtype)))
+        return codes
 
     def sparse_coder(
         self,
