@@ -105,7 +105,7 @@ def no_nan(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
             if missing_values
             else "remove such samples, or use ROAD with missing_values=np.nan"
         )
-        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]})"
+        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]}, counting from 0)"
         raise ValueError(f"Input X contains NaN in {where}; {remedy}")
 
 
@@ -181,5 +181,7 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
         rows = plural(len(empty), "sample")
-        raise ValueError(f"{rows} with no observed entry (first: row {first_row + empty[0]}); remove such samples")
+        raise ValueError(
+            f"{rows} with no observed entry (first: row {first_row + empty[0]}, counting from 0); remove such samples"
+        )
     return np.where(observed, X, 0).astype(X.dtype), observed

@@ -256,7 +256,7 @@ def test_inconsistent_parameters_are_rejected(parameters, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.where(np.arange(8) == 3, np.nan, X), r"NaN in 150 places \(first: row 0, column 3\).*ROAD"),
+        (np.where(np.arange(8) == 3, np.nan, X), r"NaN in 150 places \(first: row 0, column 3, counting from 0.*ROAD"),
         (np.where(np.arange(8) == 3, np.inf, X), "infinity"),
         (np.zeros((150, 8)), "all entries of X are zero"),
         (np.zeros((0, 8)), r"0 sample\(s\)"),

@@ -102,6 +102,7 @@ def test_a_snapshot_has_the_start_the_measures_and_the_arrays_of_the_run():
     assert (snapshot.start, snapshot.n_starts, snapshot.iteration, snapshot.max_iter) == (2, 5, 1, 1)
     assert (snapshot.objective, snapshot.primal, snapshot.dual, snapshot.error) == (3, 2, 3, 4)
     assert snapshot.residuals == {"primal": 2, "dual": 3}
+    assert repr(snapshot).startswith("<Snapshot of iteration 1/1 of start 2/5: objective=3, primal=2, dual=3, error=4")
     np.testing.assert_array_equal(snapshot.codes, np.full((3, 2), 3.0))
     with pytest.raises(ValueError, match="read-only"):
         snapshot.dictionary[0] = 0

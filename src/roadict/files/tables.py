@@ -320,14 +320,14 @@ def _rows(file: Path, stream: TextIO, separator: str | None) -> Iterator[_Row]:
             if lines == [0]:
                 return
             if lines[-1] == 0:
-                _refuse(file, f"has a quote in row {lines[0]} that is never closed", _QUOTE_REMEDY)
+                _refuse(file, f"has a quote in line {lines[0]} that is never closed", _QUOTE_REMEDY)
             yield lines[0], cells
             lines.clear()
     except csv.Error:
         bound = f"{csv.field_size_limit()} characters"
         if len(lines) > 1:
-            _refuse(file, f"has a quote in row {lines[0]} that is not closed within {bound}", _QUOTE_REMEDY)
-        what = f"{file} has a cell of more than {bound} in row {lines[0]}, which is not a number"
+            _refuse(file, f"has a quote in line {lines[0]} that is not closed within {bound}", _QUOTE_REMEDY)
+        what = f"{file} has a cell of more than {bound} in line {lines[0]}, which is not a number"
         raise _LongCellError(f"{what}; replace or remove it") from None
 
 
@@ -364,7 +364,7 @@ def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
             values.extend(_row(file, number, cells))
             width = width or len(cells)
             if len(cells) != width:
-                what = f"has {len(cells)} cells in row {number} and {width} in its first row"
+                what = f"has {len(cells)} cells in line {number} and {width} in its first row"
                 _refuse(file, what, "give every row the same number of cells")
     return np.array(values, dtype=np.float64).reshape(-1, width)
 
@@ -384,7 +384,7 @@ def _refuse_text(file: Path, row: int, column: int, cell: str) -> NoReturn:
     text = cell.strip()
     decimal_comma = text.count(",") == 1 and _number(text.replace(",", ".")) is not None
     remedy = "write decimals with a point" if decimal_comma else "replace or remove it, or leave the cell empty"
-    _refuse(file, f"has {_short(text)} in row {row}, column {column}, which is not a number", remedy)
+    _refuse(file, f"has {_short(text)} in line {row}, column {column}, which is not a number", remedy)
 
 
 def _short(text: str) -> str:
