@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -242,7 +241,7 @@ def learn(
         In the user's units.
     """
     method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
-    with closing(Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs)) as workers:
+    with Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs) as workers:
         code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
         run = Alternation(
             data,

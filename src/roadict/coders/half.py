@@ -9,14 +9,13 @@ from roadict.coders.kernels import (
     correlate,
     gram_among,
     grow_factor,
-    solve_factor,
     split_features,
     subtract_atoms,
     top_atoms,
 )
 from roadict.coders.lasso import lasso
 from roadict.coders.scaling import ScaledProblem, encode_chunks
-from roadict.kernels import kernel
+from roadict.kernels import kernel, solve_factor
 
 Array = NDArray[np.floating]
 
