@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roadict.checkpoints.journal import RunJournal, resume
 from roadict.checkpoints.schedule import Checkpoints
 from roadict.coders.omp import omp_of_order_one
-from roadict.coders.registry import CODER_PARAMETERS, encode
+from roadict.coders.registry import CODER_PARAMETERS, default_sparsity, encode
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
 from roadict.runs.driving import Fitting
@@ -283,7 +283,7 @@ def _coding_stage(
 ) -> Stage:
     """Return a function (data, dictionary, previous codes) -> codes."""
     if coder == "omp":
-        requested = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
+        requested = int(default_sparsity(n_features)) if n_nonzero_coefs is None else n_nonzero_coefs
         return lambda data, atoms, _: omp_of_order_one(data, atoms, min(requested, *atoms.shape), workers)
     accepted = CODER_PARAMETERS[coder]
     return lambda data, atoms, codes: encode(

@@ -132,11 +132,16 @@ def encode(
     return codes
 
 
+def default_sparsity(n_observed: Any) -> Any:
+    """Atoms for a sample of so many observed features, if nothing bounds them; a number or an array."""
+    return np.maximum(1, n_observed // 10)
+
+
 def _sparsity(problem: ScaledProblem, requested: int | None, bounded: bool, capped: bool = True) -> NDArray[np.integer]:
     """Number of atoms for every sample; ``capped``: at most its number of observed features."""
     seen, n_atoms = problem.n_observed, len(problem.rows)
     limit = np.minimum(seen, n_atoms) if capped else np.full(len(seen), n_atoms)
-    default = limit if bounded else np.maximum(1, seen // 10)
+    default = limit if bounded else default_sparsity(seen)
     wanted = default if requested is None else np.full(len(seen), requested)
     counts: NDArray[np.integer] = np.minimum(wanted, limit).astype(np.int64)
     return counts

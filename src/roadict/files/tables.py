@@ -12,7 +12,7 @@ import zipfile
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,8 +153,7 @@ def _read_parts(path: Path, rank: int, size: int) -> Matrix:
 def _mapped(file: Path) -> NDArray[Any]:
     """Memory-map the matrix in a ``.npy`` file."""
     with file.open("rb") as stream:
-        if stream.read(6) != b"\x93NUMPY":
-            _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
+        _check_npy(file, stream)
     with _damage_refused(file):
         values: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
     _check_matrix(file, values)
@@ -203,11 +202,16 @@ def _damage_refused(file: Path) -> Iterator[None]:
         raise TableError(f"{file} is damaged or cut short; save or copy it again") from error
 
 
+def _check_npy(file: Path, stream: BinaryIO) -> None:
+    """Refuse a file that is not one of NumPy's; the stream is back at its start."""
+    if stream.read(6) != b"\x93NUMPY":
+        _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
+    stream.seek(0)
+
+
 def _read_npy(file: Path) -> NDArray[Any]:
     with file.open("rb") as stream:
-        if stream.read(6) != b"\x93NUMPY":
-            _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
-        stream.seek(0)
+        _check_npy(file, stream)
         with _damage_refused(file):
             return np.lib.format.read_array(stream, allow_pickle=False)
 
