@@ -141,12 +141,12 @@ def main(trials, file):
     both = {"min_sparse_samples": 0.8, "min_sparse_use": 0.6}
     rows.append(measure(states, " and ".join(both), ", ".join(map(str, both.values())), **both))
     n_attempts = sum(len(state[-1]) for state in states)
-    header = ["threshold (default)", "changed to", *SOLVABLE, "attempts with the true atoms", "false fits", "CPU seconds"]
+    header = ["threshold (default)", "changed to", *SOLVABLE, "successful attempts", "false fits", "CPU seconds"]
     body = (
         f"Share of {trials} problems in which an attempt finds the true atoms, (M, K, S) = (16, 32, 3) unless said "
         'otherwise; "pair replaced": true atoms, but two of them for others of their plane, all slightly off. '
-        f"Then of all {n_attempts} attempts those that found the true atoms, and those that accepted others (or any, with "
-        "noise); among them are attempts at problems without a solution: "
+        f"Then of all {n_attempts} attempts those that found the true atoms, and those that accepted others (or any, "
+        "with noise); among them are attempts at problems without a solution: "
         f"{', '.join(name for name in PROBLEMS if name not in SOLVABLE)}. "
         f"The finish is tried when the residual of a run has come down to 4e-3 and to {LAST_LEVEL:g}, "
         "2 runs of a problem, 3 at N = 150. Seeds for tuning."
