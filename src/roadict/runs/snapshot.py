@@ -104,8 +104,8 @@ class Snapshot:
     def _check_current(self) -> None:
         if not self._current:
             raise RuntimeError(
-                f"this snapshot is of iteration {self.iteration}, and the run has moved on; read dictionary and codes, "
-                "and call stop(), while it is the latest one"
+                f"this snapshot is of iteration {self.iteration}, and the run has moved on or ended; read dictionary "
+                "and codes, and call stop(), while it is the latest one"
             )
 
 
