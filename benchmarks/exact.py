@@ -29,7 +29,7 @@ from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
 TUNING_SEED = 94_000
-LAST_LOOK = 1e-3
+LAST_LEVEL = 1e-3
 FALSE = 1e-3
 """Distance from the true atoms above which an exact fit is false; of noisy data all are."""
 # samples, features, atoms, atoms per sample, SNR, runs, trials of eight
@@ -76,16 +76,16 @@ assert list(VALUES) == list(asdict(DEFAULTS))
 
 
 def record(name, seed):
-    """Data, true atoms, and the atoms and codes of each look for an exact fit, as if none was found."""
+    """Data, true atoms, and the atoms and codes at each attempt of the exact finish, as if all failed."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     n_samples, n_features, n_components, sparsity, snr_db, runs, _ = PROBLEMS[name]
     truth = planted(n_samples, n_features, n_components, sparsity=sparsity, snr_db=snr_db, random_state=seed)
     if not runs:
         return name, truth.data, truth.dictionary, [replaced_pair(truth, seed)]
-    looks = []
-    with mock.patch("roadict.road.multistart.find_exact_fit", lambda *call: looks.append(call)):
-        ROAD(n_components, n_init=runs, tol=LAST_LOOK, random_state=seed, n_jobs=1).fit(truth.data)
-    return name, looks[0][0], truth.dictionary, [look[1:3] for look in looks]
+    attempts = []
+    with mock.patch("roadict.road.multistart.find_exact_fit", lambda *call: attempts.append(call)):
+        ROAD(n_components, n_init=runs, tol=LAST_LEVEL, random_state=seed, n_jobs=1).fit(truth.data)
+    return name, attempts[0][0], truth.dictionary, [attempt[1:3] for attempt in attempts]
 
 
 def replaced_pair(truth, seed):
@@ -101,10 +101,10 @@ def replaced_pair(truth, seed):
 
 
 def finish(state, thresholds, dtype):
-    """Whether the true atoms were found, and whether an exact fit was false, at each look; CPU seconds."""
-    name, data, truth, looks = state
+    """Whether the true atoms were found, and whether an exact fit was false, at each attempt; CPU seconds."""
+    name, data, truth, attempts = state
     before, errors = time.process_time(), []
-    for atoms, codes in looks:
+    for atoms, codes in attempts:
         fit = find_exact_fit(data.astype(dtype), atoms, codes, 1, thresholds=thresholds)
         errors.append(np.inf if fit is None else dictionary_error(fit.dictionary, truth))
     found = (np.array(errors) < FALSE) & (name != "40 dB")
@@ -140,15 +140,15 @@ def main(trials, file):
         rows += [measure(states, f"{name} ({default:g})", f"{v:g}", dtype, **{name: v}) for v in VALUES[name]]
     both = {"min_sparse_samples": 0.8, "min_sparse_use": 0.6}
     rows.append(measure(states, " and ".join(both), ", ".join(map(str, both.values())), **both))
-    n_looks = sum(len(state[-1]) for state in states)
-    header = ["threshold (default)", "changed to", *SOLVABLE, "looks that found the atoms", "false fits", "CPU seconds"]
+    n_attempts = sum(len(state[-1]) for state in states)
+    header = ["threshold (default)", "changed to", *SOLVABLE, "successful attempts", "false fits", "CPU seconds"]
     body = (
-        f"Share of {trials} problems in which a look finds the true atoms, (M, K, S) = (16, 32, 3) unless said "
+        f"Share of {trials} problems in which an attempt finds the true atoms, (M, K, S) = (16, 32, 3) unless said "
         'otherwise; "pair replaced": true atoms, but two of them for others of their plane, all slightly off. '
-        f"Then of all {n_looks} looks those that found the true atoms, and those that accepted others (or any, with "
-        "noise); among them are looks at problems without a solution: "
+        f"Then of all {n_attempts} attempts those that found the true atoms, and those that accepted others (or any, "
+        "with noise); among them are attempts at problems without a solution: "
         f"{', '.join(name for name in PROBLEMS if name not in SOLVABLE)}. "
-        f"A run is looked at when its residual has come down to 4e-3 and to {LAST_LOOK:g}, "
+        f"The finish is tried when the residual of a run has come down to 4e-3 and to {LAST_LEVEL:g}, "
         "2 runs of a problem, 3 at N = 150. Seeds for tuning."
     )
     command = f"python benchmarks/exact.py --trials {trials}"

@@ -229,8 +229,6 @@ def test_history_handles_zeros_nan_and_changing_penalties(tmp_path):
     figure = history_figure(history)
     assert "ρ = 2 → 20" in figure.get_suptitle()
     save_figure(figure, tmp_path / "history.png")
-    history["rho"] = np.tile([210.0, 310.0, 260.0], (5, 1))
-    assert history_figure(history).get_suptitle() == "5 iterations, ρ = 210, 310, 260"
 
 
 @pytest.mark.parametrize(
@@ -271,7 +269,7 @@ def test_unknown_formats_are_refused(tmp_path, name):
     [
         (lambda: atoms_figure(np.ones(4)), r"components has shape \(4,\)"),
         (lambda: atoms_figure(np.ones((0, 4))), r"components has shape \(0, 4\)"),
-        (lambda: atoms_figure([[np.nan, 1]]), "components has NaN"),
+        (lambda: atoms_figure([[np.nan, 1]]), "components contains NaN"),
         (lambda: atoms_figure(np.eye(4), usage=[1, 2]), r"usage has shape \(2,\); pass 4"),
         (lambda: compare_atoms_figure(np.eye(4), np.eye(3)), "features"),
         (lambda: history_figure({"objective": [1.0]}), "history lacks primal, dual, error"),

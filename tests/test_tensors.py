@@ -41,3 +41,15 @@ def test_negated_tensors_and_those_with_gradients_are_accepted():
     assert again.components_.shape == (4, 5)
     assert dictionary_error(atoms, model.components_) == pytest.approx(0, abs=1e-12)
     assert SparseCoder(atoms, algorithm="omp", n_nonzero_coefs=1).transform(DATA).shape == (30, 4)
+
+
+def test_a_sparse_coder_returns_tensors_for_tensors():
+    atoms = np.random.default_rng(1).standard_normal((4, 5))
+    plain, given = (SparseCoder(matrix, n_nonzero_coefs=1) for matrix in (atoms, torch.from_numpy(atoms)))
+    codes = given.fit(torch.from_numpy(DATA)).transform(torch.from_numpy(DATA))
+    assert isinstance(codes, torch.Tensor)
+    assert isinstance(given.inverse_transform(codes), torch.Tensor)
+    assert isinstance(given.transform(DATA), np.ndarray)
+    np.testing.assert_array_equal(codes.numpy(), plain.transform(DATA))
+    np.testing.assert_array_equal(given.inverse_transform(codes).numpy(), plain.inverse_transform(codes.numpy()))
+    assert given.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()

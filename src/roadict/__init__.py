@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names on first use, so that ``import roadict`` stays light."""
+    """Import public names on first use, so that ``import roadict`` is fast."""
     if name in _MODULES:
         return import_module(f"roadict.{name}")
     if name not in __all__:

@@ -105,7 +105,7 @@ def no_nan(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
             if missing_values
             else "remove such samples, or use ROAD with missing_values=np.nan"
         )
-        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]})"
+        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]}, counting from 0)"
         raise ValueError(f"Input X contains NaN in {where}; {remedy}")
 
 
@@ -134,7 +134,7 @@ def matrix(name: str, value: Any) -> Array:
     ...
     ValueError: dictionary has shape (2,); it must have two dimensions, one atom per row
     """
-    array = _real_array(name, value, "it must be a matrix with one atom per row")
+    array = real_array(name, value, "it must be a matrix with one atom per row")
     if array.ndim != 2 or array.size == 0:
         bound = "it must have two dimensions, one atom per row" if array.ndim != 2 else "it needs an atom and a feature"
         raise ValueError(f"{name} has shape {array.shape}; {bound}")
@@ -143,17 +143,18 @@ def matrix(name: str, value: Any) -> Array:
 
 def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     """Return a finite array of this shape."""
-    array = _real_array(name, value, f"it must have shape {shape}")
+    array = real_array(name, value, f"it must have shape {shape}")
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, but the data and n_components require {shape}")
     return array.astype(dtype)
 
 
-def _real_array(name: str, value: Any, bound: str) -> NDArray[Any]:
+def real_array(name: str, value: Any, bound: str = "pass an array of numbers") -> NDArray[Any]:
+    """Return an array, or a tensor as an array, of finite real numbers; ``bound`` ends the message on a ragged list."""
     try:
         array = np.asarray(plain(value))
     except ValueError as ragged:
-        raise ValueError(f"{name} is not a matrix ({ragged}); {bound}") from None
+        raise ValueError(f"{name} is not an array ({ragged}); {bound}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers")
     if not np.isfinite(array).all():
@@ -181,5 +182,7 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
         rows = plural(len(empty), "sample")
-        raise ValueError(f"{rows} with no observed entry (first: row {first_row + empty[0]}); remove such samples")
+        raise ValueError(
+            f"{rows} with no observed entry (first: row {first_row + empty[0]}, counting from 0); remove such samples"
+        )
     return np.where(observed, X, 0).astype(X.dtype), observed

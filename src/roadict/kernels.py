@@ -49,30 +49,52 @@ class Workers:
     def run(self, task: Callable[[int], Any], count: int, advance: Callable[[int], Any] | None = None) -> None:
         """Call ``task(i)`` for every i below ``count``, in no particular order.
 
-        ``advance`` is told how many are done, always in the caller's thread: it may belong to a user.
+        ``advance`` is called with the number done, always in the caller's thread: it may be a user's function.
         """
         turns, finished = itertools.count(), itertools.count(1)
 
-        def work(tell: Callable[[int], Any] | None) -> None:
+        def work(report: Callable[[int], Any] | None) -> None:
             while (i := next(turns)) < count:
                 task(i)
                 done = next(finished)
-                if tell is not None:
-                    tell(done)
+                if report is not None:
+                    report(done)
 
-        helpers: list[Future[None]] = []
+        others: list[Future[None]] = []
         if self._pool is not None:
-            helpers = [self._pool.submit(work, None) for _ in range(min(self.n_threads, count) - 1)]
+            others = [self._pool.submit(work, None) for _ in range(min(self.n_threads, count) - 1)]
         try:
             work(advance)
         finally:
-            for helper in helpers:
-                helper.result()
+            for other in others:
+                other.result()
+
+    def __enter__(self) -> "Workers":
+        """Return the threads; leaving the block ends them."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
+
+
+@kernel
+def solve_factor(factor, size, target):
+    """Solve factor @ factor.T @ x = target in place; x is zero where the pivot is."""
+    for i in range(size):
+        value = target[i]
+        for j in range(i):
+            value -= factor[i, j] * target[j]
+        target[i] = value / factor[i, i] if factor[i, i] > 0 else 0.0
+    for i in range(size - 1, -1, -1):
+        value = target[i]
+        for j in range(i + 1, size):
+            value -= factor[j, i] * target[j]
+        target[i] = value / factor[i, i] if factor[i, i] > 0 else 0.0
 
 
 @kernel
@@ -88,13 +110,4 @@ def solve_positive(matrix, target):
             matrix[i, j] = value / matrix[j, j] if matrix[j, j] > 0 else 0.0
             pivot -= matrix[i, j] * matrix[i, j]
         matrix[i, i] = np.sqrt(pivot) if pivot > 1e-12 * matrix[i, i] else 0.0
-    for i in range(size):
-        value = target[i]
-        for j in range(i):
-            value -= matrix[i, j] * target[j]
-        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
-    for i in range(size - 1, -1, -1):
-        value = target[i]
-        for j in range(i + 1, size):
-            value -= matrix[j, i] * target[j]
-        target[i] = value / matrix[i, i] if matrix[i, i] > 0 else 0.0
+    solve_factor(matrix, size, target)

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike, NDArray
 
+from roadict import checks
 from roadict.linalg import unit_rows
-from roadict.tensors import plain
 
 __all__ = ["dictionary_error", "match_atoms", "psnr"]
 
@@ -106,7 +106,8 @@ def psnr(image: ArrayLike, reference: ArrayLike, peak: float = 1.0) -> float:
     >>> round(psnr([[0.5, 0.5]], [[0.4, 0.6]]), 6)
     20.0
     """
-    left, right = _finite("image", image), _finite("reference", reference)
+    pictures = (("image", image), ("reference", reference))
+    left, right = (checks.real_array(name, value).astype(np.float64) for name, value in pictures)
     if left.shape != right.shape:
         raise ValueError(f"image has shape {left.shape} and reference {right.shape}; they must be equal: crop one")
     if left.size == 0:
@@ -117,31 +118,10 @@ def psnr(image: ArrayLike, reference: ArrayLike, peak: float = 1.0) -> float:
     return math.inf if error == 0 else 20 * math.log10(peak) - 10 * math.log10(error)
 
 
-def _finite(name: str, values: ArrayLike) -> FloatArray:
-    """Return `values` as finite float64."""
-    array = np.asarray(plain(values))
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers: convert it first")
-    array = array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} has NaN or infinite entries; it must be finite: remove or replace them")
-    return array
-
-
-def _atoms(name: str, values: ArrayLike) -> FloatArray:
-    """Return the rows of `values` at unit norm; zero rows stay zero."""
-    array = _finite(name, values)
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(
-            f"{name} has shape {array.shape}; it must be a non-empty matrix (n_atoms, n_features): "
-            f"pass one atom per row"
-        )
-    return unit_rows(array)[0]
-
-
 def _correlations(estimated: ArrayLike, truth: ArrayLike) -> FloatArray:
     """Signed correlations, shape (n_estimated, n_components), in [−1, 1]."""
-    learned, true = _atoms("estimated", estimated), _atoms("truth", truth)
+    learned, _ = unit_rows(checks.matrix("estimated", estimated))
+    true, _ = unit_rows(checks.matrix("truth", truth))
     if learned.shape[1] != true.shape[1]:
         raise ValueError(
             f"estimated has {learned.shape[1]} features and truth {true.shape[1]}; they must be equal: "

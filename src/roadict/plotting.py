@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roadict import checks
 from roadict.drawing.raster import mosaic
 from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
@@ -72,7 +73,7 @@ def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLi
     >>> figure.texts[0].get_text()
     'Nine dots'
     """
-    atoms = _matrix("components", components)
+    atoms = checks.matrix("components", components).astype(np.float64)
     shares = None if usage is None else _usage(usage, len(atoms))
     order = np.arange(len(atoms)) if shares is None else np.argsort(-shares, kind="stable")
     heading = title or f"{len(atoms)} atoms of {atoms.shape[1]} features"
@@ -105,7 +106,8 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     >>> [text.get_text() for text in figure.texts][0]
     'True and learned atoms: 4 of 4 correlate above 0.99'
     """
-    (true, _), (learned, _) = unit_rows(_matrix("truth", truth)), unit_rows(_matrix("estimated", estimated))
+    true, _ = unit_rows(checks.matrix("truth", truth))
+    learned, _ = unit_rows(checks.matrix("estimated", estimated))
     indices, signs = match_atoms(learned, true)
     aligned = np.where((indices >= 0)[:, None], learned[indices] * signs[:, None], np.nan)
     strength = np.nan_to_num(np.sum(aligned * true, axis=1))
@@ -233,15 +235,6 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) 
         figure.savefig(file, format=suffix[1:], dpi=dpi)
 
 
-def _matrix(name: str, values: ArrayLike) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(f"{name} has shape {array.shape}; it must be a non-empty matrix, one atom per row")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} has NaN or infinite entries; it must be finite: replace them")
-    return array
-
-
 def _usage(values: ArrayLike, n_atoms: int) -> FloatArray:
     usage = np.asarray(values, dtype=np.float64)
     if usage.shape != (n_atoms,) or not np.isfinite(usage).all():
@@ -270,9 +263,7 @@ def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
     if "rho" not in history:
         return ""
     rho = np.asarray(history["rho"], dtype=np.float64)
-    if np.isnan(rho).all():  # a method without ρ
-        return ""
-    first, last = (", ".join(f"{value:.4g}" for value in np.atleast_1d(row)) for row in (rho[0], rho[-1]))
+    first, last = f"{rho[0]:.4g}", f"{rho[-1]:.4g}"
     return f", ρ = {first}" + (f" → {last}" if last != first else "")
 
 

@@ -16,8 +16,6 @@ __all__ = ["Planted", "planted"]
 
 FloatArray = NDArray[np.float64]
 
-# A start drawn elsewhere from the same integer seed must never repeat the planted dictionary,
-# so the streams below have a spawn key of their own.
 _ROWS_PER_BLOCK = 4096
 
 
@@ -99,6 +97,7 @@ def planted(
     if snr_db is not None and not math.isfinite(snr_db):
         raise ValueError(f"snr_db={snr_db!r} must be a finite number of decibels; pass None for no noise")
 
+    # With a key of their own: a start drawn from the same integer must not repeat the planted dictionary.
     atom_rng, support_rng, value_rng, noise_rng = streams(random_state, PLANTED, 4)
     dictionary, _ = unit_rows(atom_rng.standard_normal((n_components, n_features)))
     if sparsity is not None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from roadict.checkpoints.journal import RunJournal, resume
 from roadict.checkpoints.schedule import Checkpoints
 from roadict.coders.omp import omp_of_order_one
-from roadict.coders.registry import CODER_PARAMETERS, encode
+from roadict.coders.registry import CODER_PARAMETERS, default_sparsity, encode
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
 from roadict.runs.driving import Fitting
@@ -139,16 +138,17 @@ class Alternation:
             objective=self._objective,
             code_change=relative_change(before[1], self._codes),
             atom_change=relative_change(before[0], self._dictionary),
-            error=math.sqrt(self._errors.sum()) / self._size,
+            error=self._relative(self._errors),
         )
 
-    def best(self, unit: float) -> tuple[Array, Array, float, float]:
-        """Return atoms, codes, objective (in the user's units) and error of the best iteration so far.
+    def latest(self, unit: float) -> tuple[Array, Array, float, float]:
+        """Return atoms, codes, objective (in the user's units) and error of the last iteration, or of the start."""
+        return self._dictionary, self._codes, self._objective * unit, self._relative(self._errors)
 
-        While exploring, the last iteration need not be the best.
-        """
+    def best(self, unit: float) -> tuple[Array, Array, float, float]:
+        """Return the same of the best iteration so far: while exploring, the last one need not be the best."""
         objective, dictionary, codes, errors = self._best
-        return dictionary, codes, objective * unit, math.sqrt(errors.sum()) / self._size
+        return dictionary, codes, objective * unit, self._relative(errors)
 
     def _encode(self, code: Stage, refining: bool) -> Array:
         codes = code(self._data, self._dictionary, self._codes)
@@ -163,6 +163,9 @@ class Alternation:
         """Contribution of every sample to the objective of a run with a coder, up to a common factor."""
         costs: Array = errors / 2 + self._alpha * np.abs(codes).sum(axis=1) if self._alpha > 0 else errors
         return costs
+
+    def _relative(self, errors: Array) -> float:
+        return math.sqrt(errors.sum()) / self._size
 
     def _evaluate(self, codes: Array, errors: Array) -> float:
         misfit = float(errors.sum())
@@ -238,7 +241,7 @@ def learn(
         In the user's units.
     """
     method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
-    with closing(Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs)) as workers:
+    with Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs) as workers:
         code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
         run = Alternation(
             data,
@@ -264,17 +267,13 @@ def _starting_codes(data: Array, dictionary: Array, alpha: float | None, n_jobs:
 
 def _run(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | None) -> Fitting[Fit]:
     """Run from the start, or from the loaded checkpoint, and return the best iteration in the user's units."""
-    start = run.dictionary(), run.codes()
+    start = run.latest(view.unit)
     loaded = None if checkpoints is None else checkpoints.take_loaded()
     before = None if loaded is None else resume(loaded, run)[0]
     del loaded
     journal = None if checkpoints is None else RunJournal(checkpoints, run, [])
     outcome = yield from follow(run, rule, view, before, journal)
-    if outcome.stop_reason == "non-finite":
-        (dictionary, codes), last = start, outcome.history
-        objective, error = float(last["objective"][-1]), float(last["error"][-1])
-    else:
-        dictionary, codes, objective, error = run.best(view.unit)
+    dictionary, codes, objective, error = start if outcome.stop_reason == "non-finite" else run.best(view.unit)
     signs = leading_signs(dictionary)
     return Fit(outcome, dictionary * signs[:, None], codes * (signs * view.unit), error, objective)
 
@@ -284,7 +283,7 @@ def _coding_stage(
 ) -> Stage:
     """Return a function (data, dictionary, previous codes) -> codes."""
     if coder == "omp":
-        requested = max(1, n_features // 10) if n_nonzero_coefs is None else n_nonzero_coefs
+        requested = int(default_sparsity(n_features)) if n_nonzero_coefs is None else n_nonzero_coefs
         return lambda data, atoms, _: omp_of_order_one(data, atoms, min(requested, *atoms.shape), workers)
     accepted = CODER_PARAMETERS[coder]
     return lambda data, atoms, codes: encode(

@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from roadict import load
-from roadict.files.models import FORMAT_VERSION, ModelFileError
+from roadict.files.models import FORMAT_VERSION, ModelFileError, read_model, write_model
 
 from .small import MISSING, K, M, N, X, changed, pattern, road
 
@@ -55,7 +55,7 @@ def test_data_to_transform(fitted, data, message):
 def test_transform_with_missing_entries_needs_one_per_sample():
     model = road(missing_values=np.nan).fit(MISSING)
     assert np.isfinite(model.transform(MISSING)).all()
-    with pytest.raises(ValueError, match=pattern("no observed entry", "row 3")):
+    with pytest.raises(ValueError, match=pattern("no observed entry", "row 3, counting from 0")):
         model.transform(changed(3, np.nan, MISSING))
 
 
@@ -171,6 +171,21 @@ def test_models_whose_parts_do_not_match(model_file, entries):
     rewrite(model_file, **entries)
     with pytest.raises(ModelFileError, match=pattern("model.npz")):
         load(model_file)
+
+
+def test_a_model_of_pictures_is_refused_with_the_function_that_reads_it(tmp_path):
+    write_model(tmp_path / "model.npz", "SuperResolution", {"scale": 2}, {})
+    with pytest.raises(ModelFileError, match=r"read it with roadict\.pictures\.SuperResolution\.load"):
+        load(tmp_path / "model.npz")
+
+
+def test_what_version_0_1_did_not_save_is_none(fitted, model_file):
+    kind, parameters, arrays = read_model(model_file)
+    starts = {name: arrays.pop(name) for name in ("exact_", "n_starts_", "n_starts_agreed_")}
+    assert load(model_file).history_.finished.exact == starts["exact_"]
+    write_model(model_file, kind, parameters, arrays)
+    old = load(model_file)
+    assert (old.exact_, old.n_starts_, old.history_.finished.exact) == (None, None, None)
 
 
 def test_paths_without_a_model(tmp_path):

@@ -43,8 +43,8 @@ def pitfalls(folder):
     [
         (("learn", "none.npy", *LEARN), "none.npy"),
         (("learn", "folder.npz", *LEARN), "folder.npz"),
-        (("learn", "text.csv", *LEARN), "text.csv has 'red' in row 2, column 2"),
-        (("learn", "ragged.csv", *LEARN), "ragged.csv has 2 cells in row 2"),
+        (("learn", "text.csv", *LEARN), "text.csv has 'red' in line 2, column 2"),
+        (("learn", "ragged.csv", *LEARN), "ragged.csv has 2 cells in line 2"),
         (("learn", "empty.csv", *LEARN), "empty.csv is empty"),
         (("learn", "header.csv", *LEARN), "header.csv holds no numbers"),
         (("learn", "nan.npy", *LEARN), "NaN"),

@@ -269,6 +269,20 @@ def test_half_thresholding_lowers_its_objective_below_the_lasso_codes():
         assert (found < objective(code(data, dictionary, "lasso", alpha=alpha))).mean() > 0.9
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_half_thresholding_does_not_stay_at_a_start_of_zeros(missing):
+    """Zero is a local minimum, however poor."""
+    dictionary, data = unit_rows((K, M)), samples(40)
+    observed = np.random.default_rng(1).random(data.shape) < 0.8 if missing else None
+    start = np.zeros((len(data), K))
+    start[::4, 0] = 1
+    expected, found = (
+        encode(data, observed, dictionary, algorithm="half", alpha=0.8, start=given) for given in (None, start)
+    )
+    assert expected.any(axis=1).mean() > 0.8
+    np.testing.assert_allclose(np.delete(found, np.s_[::4], axis=0), np.delete(expected, np.s_[::4], axis=0), atol=1e-9)
+
+
 def test_threshold_shrinks_correlations():
     dictionary, data = unit_rows((K, M)), samples(5)
     products = data @ dictionary.T

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,6 +41,21 @@ def learner(**parameters):
 def test_estimator_check(estimator, check):
     check(estimator)
     assert estimator.get_params()["max_iter"] == 5
+
+
+@pytest.mark.parametrize("update", ["mod", "sequential"])
+def test_a_fit_of_non_finite_numbers_returns_its_start_and_measures_it(monkeypatch, update):
+    def overflowing(data, dictionary, codes, **others):
+        return dictionary * np.nan, codes
+
+    monkeypatch.setitem(UPDATES, update, replace(UPDATES[update], step=overflowing))
+    model = learner(update=update, dict_init=TRUTH.dictionary).fit(X)
+    assert model.stop_reason_ == "non-finite"
+    np.testing.assert_allclose(np.abs((model.components_ * TRUTH.dictionary).sum(axis=1)), 1)
+    misfit = np.linalg.norm(X - model.codes_ @ model.components_)
+    assert model.error_ == pytest.approx(misfit / np.linalg.norm(X))
+    objective = misfit if update == "mod" else np.abs(model.codes_).sum() + misfit**2 / (2 * model.alpha_)
+    assert model.objective_ == pytest.approx(objective)
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -240,7 +256,7 @@ def test_inconsistent_parameters_are_rejected(parameters, message):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.where(np.arange(8) == 3, np.nan, X), r"NaN in 150 places \(first: row 0, column 3\).*ROAD"),
+        (np.where(np.arange(8) == 3, np.nan, X), r"NaN in 150 places \(first: row 0, column 3, counting from 0.*ROAD"),
         (np.where(np.arange(8) == 3, np.inf, X), "infinity"),
         (np.zeros((150, 8)), "all entries of X are zero"),
         (np.zeros((0, 8)), r"0 sample\(s\)"),

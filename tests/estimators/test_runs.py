@@ -223,6 +223,7 @@ def test_overflow_ends_the_run(small, engine):
             engine=engine, rho=1e-300, dict_init=np.eye(12, 8) + 1e-3, code_init=np.full((60, 12), 1e200)
         ).fit(small)
     assert model.stop_reason_ == "non-finite"
+    assert (model.n_starts_, model.n_starts_agreed_) == (1, 1)
     assert np.isfinite(model.components_).all()
     assert np.isfinite(model.codes_).all()
 

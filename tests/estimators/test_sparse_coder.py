@@ -92,7 +92,7 @@ def test_integer_dictionaries_and_lists():
         (changed((1, 1), np.nan, ATOMS), pattern("dictionary", "NaN")),
         (changed((1, 1), np.inf, ATOMS), pattern("dictionary", "infinity")),
         (ATOMS + 1j, pattern("dictionary", "complex128", "real numbers")),
-        ([[1.0, 2.0], [3.0]], pattern("dictionary", "not a matrix")),
+        ([[1.0, 2.0], [3.0]], pattern("dictionary", "not an array")),
         ("dct", pattern("dictionary", "real numbers")),
         (None, pattern("dictionary", "real numbers")),
         (ATOMS.T, pattern("X has 6 features", "8 features", "dictionary")),

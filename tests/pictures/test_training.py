@@ -72,6 +72,23 @@ def test_random_atoms_are_samples():
     assert len(set(similarity.argmax(axis=1))) == 6
 
 
+@pytest.mark.parametrize("approach", ["anchored", "zeyde"])
+def test_two_stage_methods_learn_with_the_number_of_coefficients_of_the_recipe(approach):
+    seen = []
+    for count in (1, 4):
+        model = SuperResolution(
+            2,
+            approach=approach,
+            method="mod",
+            n_components=8,
+            max_iter=12,
+            recipe=Recipe(max_samples=200, coder="omp", n_nonzero_coefs=count),
+            random_state=0,
+        )
+        model.fit([PAGE], callback=lambda snapshot: seen.append((snapshot.codes != 0).sum(axis=1).max()))
+    assert seen == [1, 1, 4, 4]
+
+
 @pytest.mark.parametrize(
     ("approach", "given", "expected"), [("anchored", None, 0.3), ("zeyde", None, 0.05), ("zeyde", 0.2, 0.2)]
 )

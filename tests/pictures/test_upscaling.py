@@ -65,6 +65,17 @@ def test_training_pictures_are_used_and_the_model_is_saved(cache):
     assert messages == ["training on 2 pictures, once", f"model saved in {path}", f"model from {path}"]
 
 
+@pytest.mark.parametrize("stop", [lambda snapshot: snapshot.iteration == 2, lambda snapshot: snapshot.stop()])
+def test_a_model_whose_training_was_stopped_is_not_saved(cache, stop):
+    messages = []
+    model = SuperResolution(2, n_components=8, max_iter=4, random_state=0)
+    trained(model, [PAGE], callback=stop, message=messages.append)
+    assert not cache.exists()
+    assert messages[-1] == "training was stopped early: the model is not saved"
+    trained(model, [PAGE], callback=lambda snapshot: None, message=messages.append)
+    assert len(list(cache.iterdir())) == 1
+
+
 def test_a_model_is_used_with_the_requested_threads_and_is_unchanged(model, monkeypatch):
     threads, predict = [], SuperResolution.predict
 

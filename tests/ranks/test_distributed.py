@@ -2,7 +2,9 @@
 
 import pytest
 
-from roadict.ranks.comm import RankLostError, TorchComm, is_first_to_report, placement
+from roadict import ROAD, fit_all
+from roadict.ranks.comm import SERIAL, RankLostError, TorchComm, current, is_first_to_report, placement
+from roadict.synthetic import planted
 
 BOTH = "cpu:gloo,cuda:nccl"
 
@@ -46,3 +48,16 @@ def test_a_local_failure_is_not_blamed_on_other_ranks(group):
 
 def test_the_same_message_is_reported_once(group):
     assert [is_first_to_report(group, text) for text in ("this", "that", "this")] == [True, True, False]
+
+
+def test_fits_that_share_a_gpu_do_not_use_the_group(group):
+    """They advance in an order of their own, in which ranks would wait for each other."""
+    pytest.importorskip("triton")
+    seen = []
+    data = planted(60, 6, 8, sparsity=2, random_state=0).data
+    models = [
+        ROAD(8, rho=10.0, n_init=1, max_iter=2, tol=0, callback=lambda snapshot: seen.append(current())) for _ in "ab"
+    ]
+    fit_all(models, [data, data])
+    assert seen == [SERIAL] * 4
+    assert current() is not SERIAL

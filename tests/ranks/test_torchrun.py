@@ -215,7 +215,7 @@ def bad(folder):
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ("second", (), "Input X contains NaN in 1 place (first: row 75, column 0)"),
+        ("second", (), "Input X contains NaN in 1 place (first: row 75, column 0, counting from 0)"),
         ("both", (), "Input X contains NaN"),
         ("none.npy", (), "No such file or directory: 'none.npy'"),
         ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),

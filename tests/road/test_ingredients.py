@@ -78,12 +78,14 @@ def test_polish_of_nearly_dependent_atoms_does_not_blow_up():
     assert np.abs(polished).sum() <= 2
 
 
-def test_duplicates_are_merged_without_changing_the_reconstruction(truth):
-    atoms = np.concatenate([truth.dictionary, -truth.dictionary[3:4], truth.dictionary[3:4]])
-    codes = np.concatenate([truth.codes, truth.codes[:, 5:7]], axis=1)
-    merged = merge_duplicates(atoms, codes)
-    np.testing.assert_allclose(merged @ atoms, codes @ atoms, atol=1e-12)
-    assert not merged[:, -2:].any()
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_duplicates_are_merged_without_changing_the_reconstruction(truth, dtype, tolerance):
+    for k in range(len(truth.dictionary)):
+        atoms = np.concatenate([truth.dictionary, -truth.dictionary[[k]], truth.dictionary[[k]]]).astype(dtype)
+        codes = np.concatenate([truth.codes, truth.codes[:, 5:7]], axis=1).astype(dtype)
+        merged = merge_duplicates(atoms, codes)
+        np.testing.assert_allclose(merged @ atoms, codes @ atoms, atol=tolerance)
+        assert not merged[:, -2:].any()
     assert merge_duplicates(truth.dictionary, truth.codes) is truth.codes
 
 

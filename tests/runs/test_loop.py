@@ -97,10 +97,12 @@ def test_a_run_continues_where_it_stopped():
 
 
 def test_a_snapshot_has_the_start_the_measures_and_the_arrays_of_the_run():
-    snapshot = next(iterate(Scripted([(1, 2, 3, 4)]), Rule(1, 0), {}, View(unit=3.0, start=2, n_starts=5)))
+    snapshots = iterate(Scripted([(1, 2, 3, 4)]), Rule(1, 0), {}, View(unit=3.0, start=2, n_starts=5))
+    snapshot = next(snapshots)
     assert (snapshot.start, snapshot.n_starts, snapshot.iteration, snapshot.max_iter) == (2, 5, 1, 1)
     assert (snapshot.objective, snapshot.primal, snapshot.dual, snapshot.error) == (3, 2, 3, 4)
     assert snapshot.residuals == {"primal": 2, "dual": 3}
+    assert repr(snapshot).startswith("<Snapshot of iteration 1/1 of start 2/5: objective=3, primal=2, dual=3, error=4")
     np.testing.assert_array_equal(snapshot.codes, np.full((3, 2), 3.0))
     with pytest.raises(ValueError, match="read-only"):
         snapshot.dictionary[0] = 0
@@ -118,6 +120,22 @@ def test_two_stage_methods_report_changes_and_no_rho():
     outcome = run_loop(Alternation([(4, 1, 1, 1), (3, 0, 0, 0)]), 9, 1e-4)
     assert outcome.stop_reason == "converged"
     assert list(outcome.history) == ["objective", "code_change", "atom_change", "error", "seconds"]
+
+
+@pytest.mark.parametrize("ending", ["converged", "callback", "max_iter", "left early"])
+def test_the_last_snapshot_expires_with_its_run(ending):
+    """Otherwise it returns the atoms of a later iteration once the run continues."""
+    seen = []
+    run, rule = Scripted([(1, 1, 1, 1), (1, 0.5, 0.5, 0.5)]), Rule(2, 0.5 if ending == "converged" else 0)
+    fitting = observe(follow(run, rule, View()), lambda snapshot: seen.append(snapshot) or ending == "callback")
+    if ending == "left early":
+        next(fitting)
+        fitting.close()
+    else:
+        assert drive(fitting).stop_reason == ending
+    for snapshot in seen:
+        with pytest.raises(RuntimeError, match=f"of iteration {snapshot.iteration}, and the run has moved on"):
+            _ = snapshot.dictionary
 
 
 MOVING, CONVERGED = (1, 1, 1, 1), (1, 0, 0, 0)

@@ -90,6 +90,25 @@ def test_a_job_that_ends_without_an_error_message_is_reported_as_such(tmp_path, 
     assert "without an error message" in job.error
 
 
+def test_a_job_whose_output_cannot_be_read_fails_and_ends(tmp_path, monkeypatch):
+    def read(status, line):
+        raise ValueError("no such event")
+
+    monkeypatch.setattr(jobs.JobStatus, "read", read)
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, "me")
+    job.run()
+    assert job.ended.is_set()
+    assert (job.state, job.error) == ("failed", "no such event")
+
+
+def test_a_job_that_cannot_start_fails_and_ends(tmp_path):
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path / "absent", "me")
+    job.run()
+    assert job.ended.is_set()
+    assert job.state == "failed"
+    assert "No such file or directory" in job.error
+
+
 def test_a_process_that_ignores_the_interrupt_is_killed(monkeypatch):
     monkeypatch.setattr(jobs, "GRACE", 0.2)
     with subprocess.Popen(["sh", "-c", "trap '' INT; echo; exec sleep 100"], stdout=subprocess.PIPE) as process:
@@ -109,6 +128,9 @@ def test_lines_are_parsed_as_progress_curves_and_atoms():
     status = jobs.JobStatus()
     for line in (
         "sigma 20 of 255\n",
+        "{a}.csv: 100 samples\n",
+        '{"snapshot": {"start": 1, "iter\n',
+        '{"a": 1}\n',
         '{"progress": {"verb": "denoising", "done": 1, "total": 9, "text": "learning", "left": "soon"}}\n',
         '{"snapshot": {"start": 1, "iteration": 1, "objective": 5.0, "shape": [1, 2], "atoms": "AACAPwAAAEA="}}\n',
         '{"snapshot": {"start": 1, "iteration": 2, "objective": 4.0}}\n',
@@ -118,4 +140,4 @@ def test_lines_are_parsed_as_progress_curves_and_atoms():
     assert (status.verb, status.done, status.total, status.text, status.left) == ("denoising", 1, 9, "learning", "soon")
     assert status.runs == [[5.0, 4.0], [6.0]]
     assert np.array_equal(status.atoms, [[1, 2]])
-    assert status.lines == ["sigma 20 of 255"]
+    assert status.lines == ["sigma 20 of 255", "{a}.csv: 100 samples", '{"snapshot": {"start": 1, "iter', '{"a": 1}']

@@ -5,7 +5,6 @@ import errno
 import json
 import os
 import socket
-import warnings
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +14,7 @@ from filelock import FileLock, Timeout
 from roadict.files.atomic import atomic_write
 from roadict.ranks.collectives import allgather_json, on_all_ranks
 from roadict.ranks.comm import Comm
+from roadict.warn import warn_user
 
 OWNER_FILE = ".roadict-run"
 """File that names the folder's owner; the lock is a second file, which no other process can read on Windows."""
@@ -99,9 +99,8 @@ class FolderLock:
         except OSError as failure:
             if failure.errno not in NO_LOCKS:
                 raise ValueError(f"checkpoint folder {folder} cannot be used ({failure.strerror or failure})") from None
-            warnings.warn(
-                f"the file system of {folder} has no locks ({failure.strerror}): make sure that no other run uses it",
-                stacklevel=2,
+            warn_user(
+                f"the file system of {folder} has no locks ({failure.strerror}): make sure that no other run uses it"
             )
         self._lock = lock
         return _read_owner(self._owner_file)

@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, LoadedCheckpoint, Metadata
 from roadict.ranks.collectives import allgather_json, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm, is_restart
+from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -139,7 +139,7 @@ class Checkpoints:
                 self._damaged.append(number)
                 continue
             if damage and self._comm.rank == 0:
-                warnings.warn(f"{'; '.join(damage)}; resuming from {loaded.name}", stacklevel=2)
+                warn_user(f"{'; '.join(damage)}; resuming from {loaded.name}")
             return loaded
         if damage:
             raise CheckpointError(f"{'; '.join(damage)}; no checkpoint is intact: remove the folder to start over")
@@ -161,7 +161,7 @@ class Checkpoints:
             outcome = f"{error}; earlier checkpoints are unchanged" if error else f"checkpoint in {self._folder}"
             raise RunStoppedError(f"stopped; {outcome}", stop)
         if error and self._comm.rank == 0:
-            warnings.warn(f"{error}; the run continues, and earlier checkpoints are unchanged", stacklevel=2)
+            warn_user(f"{error}; the run continues, and earlier checkpoints are unchanged")
         self._last = time.monotonic()
 
 

@@ -1,5 +1,7 @@
 """Sparse coding with an ℓ1/2 penalty, by iterative half thresholding."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,14 +9,13 @@ from roadict.coders.kernels import (
     correlate,
     gram_among,
     grow_factor,
-    solve_factor,
     split_features,
     subtract_atoms,
     top_atoms,
 )
 from roadict.coders.lasso import lasso
 from roadict.coders.scaling import ScaledProblem, encode_chunks
-from roadict.kernels import kernel
+from roadict.kernels import kernel, solve_factor
 
 Array = NDArray[np.floating]
 
@@ -98,6 +99,22 @@ def _half_chunk(rows, columns, gram, observed, samples, codes, alpha, sparsity, 
     return n_unconverged
 
 
+def _leave_zero(problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None) -> Array:
+    """Replace the starts that are missing or zero by Lasso codes."""
+    with np.errstate(over="ignore"):
+        weights = np.where(alpha < 0, alpha, CUT * (2 * np.abs(alpha)) ** (2 / 3))
+    if start is None:
+        return lasso(problem, weights, None, n_jobs)[0]
+    zero = ~start.any(axis=1)
+    if not zero.any():
+        return start
+    observed = problem.observed[zero] if problem.observed.size else problem.observed
+    part = replace(problem, data=problem.data[zero], observed=observed, exponents=problem.exponents[zero])
+    codes = start.copy()
+    codes[zero] = lasso(part, weights[zero], None, n_jobs)[0]
+    return codes
+
+
 def half(
     problem: ScaledProblem,
     alpha: Array,
@@ -107,9 +124,9 @@ def half(
 ) -> tuple[Array, int]:
     """Descend on ``½‖sample - codes @ dictionary‖² + alpha Σ√|codes|`` by gradient steps and half thresholding.
 
-    The objective has many minima, including zero: the default start are the Lasso codes with the same threshold for a
-    single coefficient. With a sparsity, every iteration sets the weight that retains that many codes, and the default
-    start is zero (scheme 1 of Xu et al.).
+    The objective has many minima, including zero: samples without a start, or with zeros as their start, begin at the
+    Lasso codes with the same threshold for a single coefficient. With a sparsity, every iteration sets the weight that
+    retains that many codes, and the default start is zero (scheme 1 of Xu et al.).
 
     Parameters
     ----------
@@ -133,9 +150,8 @@ def half(
     Z. Xu, X. Chang, F. Xu and H. Zhang, "L1/2 regularization: a thresholding representation theory and a fast
     solver", 2012.
     """
-    if start is None and not sparsity.any():
-        with np.errstate(over="ignore"):
-            start = lasso(problem, np.where(alpha < 0, alpha, CUT * (2 * np.abs(alpha)) ** (2 / 3)), None, n_jobs)[0]
+    if not sparsity.any():
+        start = _leave_zero(problem, alpha, start, n_jobs)
     norm = float(np.linalg.norm(problem.rows, 2))
     step = 0.99 / norm**2 if norm > 0 else 1.0
     return encode_chunks(_half_chunk, problem, alpha, sparsity, step, start=start, n_jobs=n_jobs)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from roadict.kernels import kernel
+from roadict.kernels import kernel, solve_factor
 
 NEGLIGIBLE = 1e-13
 """Correlations of a residual below this share of the sample's norm are rounding errors."""
@@ -96,21 +96,6 @@ def grow_factor(factor, size, products):
         return False
     factor[size, size] = np.sqrt(pivot)
     return True
-
-
-@kernel
-def solve_factor(factor, size, target):
-    """Solve factor @ factor.T @ x = target in place; x is zero where the pivot is."""
-    for i in range(size):
-        value = target[i]
-        for j in range(i):
-            value -= factor[i, j] * target[j]
-        target[i] = value / factor[i, i] if factor[i, i] > 0 else 0.0
-    for i in range(size - 1, -1, -1):
-        value = target[i]
-        for j in range(i + 1, size):
-            value -= factor[j, i] * target[j]
-        target[i] = value / factor[i, i] if factor[i, i] > 0 else 0.0
 
 
 @kernel

@@ -8,12 +8,11 @@ from roadict.coders.kernels import (
     correlate,
     gram_among,
     grow_factor,
-    solve_factor,
     split_features,
     subtract_atoms,
 )
 from roadict.coders.scaling import ScaledProblem, encode_chunks
-from roadict.kernels import kernel
+from roadict.kernels import kernel, solve_factor
 
 Array = NDArray[np.floating]
 

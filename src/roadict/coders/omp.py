@@ -10,12 +10,11 @@ from roadict.coders.kernels import (
     correlate,
     gram_row,
     grow_factor,
-    solve_factor,
     split_features,
     subtract_atoms,
 )
 from roadict.coders.scaling import CHUNK, ScaledProblem, encode_chunks
-from roadict.kernels import Workers, kernel
+from roadict.kernels import Workers, kernel, solve_factor
 
 Array = NDArray[np.floating]
 

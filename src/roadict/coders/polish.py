@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.kernels import Workers, kernel, solve_positive
+from roadict.linalg import unit_rows
 
 Array = NDArray[np.floating]
 
@@ -131,7 +132,8 @@ def merge_duplicates(dictionary: Array, codes: Array) -> Array:
     >>> merge_duplicates(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), np.array([[2.0, 1.0, 0.5]]))
     array([[1.5, 1. , 0. ]])
     """
-    cosines = np.triu(dictionary.astype(np.float64) @ dictionary.T, 1)
+    atoms, _ = unit_rows(dictionary)  # in float64: norms of float32 atoms differ from one by more than SAME
+    cosines = np.triu(atoms @ atoms.T, 1)
     pairs = np.argwhere(np.abs(cosines) > 1 - SAME)
     if not len(pairs):
         return codes

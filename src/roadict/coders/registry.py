@@ -1,7 +1,6 @@
 """Coders by name: their parameters, the defaults of these, and ``encode`` to call any of them."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from roadict.coders.omp import omp
 from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
+from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 
@@ -128,15 +128,20 @@ def encode(
         codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
     if n_unconverged:
         text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
-        warnings.warn(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning, stacklevel=3)
+        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
     return codes
+
+
+def default_sparsity(n_observed: Any) -> Any:
+    """Atoms for a sample of so many observed features, if nothing bounds them; a number or an array."""
+    return np.maximum(1, n_observed // 10)
 
 
 def _sparsity(problem: ScaledProblem, requested: int | None, bounded: bool, capped: bool = True) -> NDArray[np.integer]:
     """Number of atoms for every sample; ``capped``: at most its number of observed features."""
     seen, n_atoms = problem.n_observed, len(problem.rows)
     limit = np.minimum(seen, n_atoms) if capped else np.full(len(seen), n_atoms)
-    default = limit if bounded else np.maximum(1, seen // 10)
+    default = limit if bounded else default_sparsity(seen)
     wanted = default if requested is None else np.full(len(seen), requested)
     counts: NDArray[np.integer] = np.minimum(wanted, limit).astype(np.int64)
     return counts

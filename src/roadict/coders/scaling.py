@@ -140,7 +140,6 @@ def encode_chunks(
     codes = np.empty((n_samples, len(problem.rows)), data.dtype)
     n_chunks = -(-n_samples // CHUNK)
     n_unconverged = [0] * n_chunks
-    workers = Workers(n_jobs)
 
     def task(chunk: int) -> None:
         part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
@@ -156,8 +155,6 @@ def encode_chunks(
         with np.errstate(over="ignore", under="ignore"):
             codes[part] = _rescale_codes(chunk_codes, exponents, atom_exponents)
 
-    try:
+    with Workers(n_jobs) as workers:
         workers.run(task, n_chunks)
-    finally:
-        workers.close()
     return codes, sum(n_unconverged)

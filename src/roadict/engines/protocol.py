@@ -22,4 +22,4 @@ class Engine(Run, Restorable, Protocol):
         """Carry out one iteration; ``following`` is the ρ of the next one, if it differs (exact forms only)."""
 
     def close(self) -> None:
-        """Release threads and other resources; results remain readable."""
+        """Release threads and other resources; read atoms and codes before, as a GPU batch reuses the slot of a run."""

@@ -12,7 +12,6 @@ from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
-from roadict.estimators.shared import warn_user
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
 from roadict.road.penalty import auto_alpha
@@ -23,6 +22,7 @@ from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
 from roadict.two_stage import learn, starting_atoms
 from roadict.updates.registry import UPDATES
+from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 RIDGE = 0.01
@@ -64,7 +64,7 @@ class AlternatingDictionaryLearning(Learner):
         Initial atoms. None: mutually dissimilar samples.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, code_change,
-        atom_change, error, seconds, dictionary, codes). Returning True ends the run.
+        atom_change, error, seconds, dictionary, codes). Returning True, or ``snapshot.stop()``, ends the run.
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
         Fitting the same data with the same parameters resumes from there, with the same result.

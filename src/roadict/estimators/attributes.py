@@ -67,8 +67,7 @@ def unpack(model: Any, arrays: Arrays) -> None:
     columns = _columns(kind, arrays)
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not match n_iter_")
-    exact = bool(getattr(model, "exact_", False))
-    model.history_ = History(columns, Finished(model.objective_, model.error_, exact))
+    model.history_ = History(columns, Finished(model.objective_, model.error_, getattr(model, "exact_", False)))
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
 

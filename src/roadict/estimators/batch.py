@@ -6,18 +6,20 @@ from concurrent.futures import Executor
 from numpy.typing import ArrayLike
 
 from roadict.estimators.road import ROAD
+from roadict.ranks.comm import alone
 from roadict.runs.driving import drive_all, observe
 
 
 def fit_all(models: Iterable[ROAD], data: Iterable[ArrayLike], *, executor: Executor | None = None) -> list[ROAD]:
     """Fit many models concurrently; runs of the first one's shape and form share a GPU batch.
 
-    A small problem leaves most of a GPU idle: a hundred in a batch take little longer than one.
+    A small problem leaves most of a GPU idle: a hundred in a batch take little longer than one. In a process group,
+    every process fits its own models.
 
     Parameters
     ----------
     models : iterable of ROAD
-        Distinct objects with ``engine="cuda"`` and ``checkpoint=None``.
+        Distinct objects with ``engine="cuda"`` and ``checkpoint=None``; ``verbose`` is ignored.
     data : iterable of arrays of shape (n_samples, n_features)
         One for every model.
     executor : concurrent.futures.Executor, default=None
@@ -52,11 +54,12 @@ def fit_all(models: Iterable[ROAD], data: Iterable[ArrayLike], *, executor: Exec
     from roadict.engines.gpu.batch import Pool
 
     pool = Pool(len(models))
-    drive_all(
-        observe(
-            model._guarded(model._fitting(X, watched=model.callback is not None, pool=pool, executor=executor)),
-            model.callback,
+    with alone():  # the fits advance in an order of their own, in which ranks would wait for each other
+        drive_all(
+            observe(
+                model._guarded(model._fitting(X, watched=model.callback is not None, pool=pool, executor=executor)),
+                model.callback,
+            )
+            for model, X in zip(models, data, strict=True)
         )
-        for model, X in zip(models, data, strict=True)
-    )
     return models

@@ -36,6 +36,10 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
     (2, 2)
     """
     kind, parameters, arrays = models.read_model(path)
+    if kind == "SuperResolution":
+        raise models.ModelFileError(
+            f"{os.fspath(path)} holds a {kind!r} model; read it with roadict.pictures.SuperResolution.load"
+        )
     estimator = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
     if estimator is None or not set(parameters) <= set(estimator().get_params()):
         raise models.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")

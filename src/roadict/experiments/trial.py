@@ -50,26 +50,40 @@ class Finished:
     machine: str = ""
 
 
+@dataclass(frozen=True)
+class Failed:
+    """Trials that failed, and why the first of them did."""
+
+    trials: tuple[Trial, ...]
+    reason: str
+
+
 def execute(trial: Trial, data: Path | None) -> Finished:
     """Run a trial on one thread, as several trials run in parallel."""
     with _quietly():
         return _execute(trial, data)
 
 
-def execute_batch(trials: Sequence[Trial], executor: Executor | None = None) -> list[Finished]:
+def execute_batch(trials: Sequence[Trial], executor: Executor | None = None) -> tuple[list[Finished], Failed | None]:
     """Run a batch of ROAD trials on one GPU; each is recorded with an equal share of the time.
 
     Processes of ``executor``, if given, compute the exact finish in parallel.
     """
-    clock = time.perf_counter()
+    clock, reason = time.perf_counter(), ""
     with _quietly():
         recoveries = [_Recovery(trial) for trial in trials]
         models = [recovery.model for recovery in recoveries if isinstance(recovery.model, ROAD)]
-        fit_all(models, [recovery.truth.data for recovery in recoveries], executor=executor)
-    results = [recovery.result() for recovery in recoveries]
+        try:
+            fit_all(models, [recovery.truth.data for recovery in recoveries], executor=executor)
+        except ValueError as failure:  # raised after all fits have ended: a fit that failed has no atoms
+            reason = str(failure)
+    fitted = [hasattr(model, "components_") for model in models]
+    results = [recovery.result() if done else {} for recovery, done in zip(recoveries, fitted, strict=True)]
     share = round((time.perf_counter() - clock) / len(trials), 4)
     seconds = {"wall": share, "cpu": share}
-    return [Finished(trial, result, seconds) for trial, result in zip(trials, results, strict=True)]
+    finished = [Finished(trial, result, seconds) for trial, result in zip(trials, results, strict=True) if result]
+    failed = tuple(trial for trial, done in zip(trials, fitted, strict=True) if not done)
+    return finished, Failed(failed, reason) if failed else None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import zipfile
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,8 +153,7 @@ def _read_parts(path: Path, rank: int, size: int) -> Matrix:
 def _mapped(file: Path) -> NDArray[Any]:
     """Memory-map the matrix in a ``.npy`` file."""
     with file.open("rb") as stream:
-        if stream.read(6) != b"\x93NUMPY":
-            _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
+        _check_npy(file, stream)
     with _damage_refused(file):
         values: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
     _check_matrix(file, values)
@@ -203,11 +202,16 @@ def _damage_refused(file: Path) -> Iterator[None]:
         raise TableError(f"{file} is damaged or cut short; save or copy it again") from error
 
 
+def _check_npy(file: Path, stream: BinaryIO) -> None:
+    """Refuse a file that is not one of NumPy's; the stream is back at its start."""
+    if stream.read(6) != b"\x93NUMPY":
+        _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
+    stream.seek(0)
+
+
 def _read_npy(file: Path) -> NDArray[Any]:
     with file.open("rb") as stream:
-        if stream.read(6) != b"\x93NUMPY":
-            _refuse(file, "is not a NumPy array file", "write it with numpy.save, or correct its extension")
-        stream.seek(0)
+        _check_npy(file, stream)
         with _damage_refused(file):
             return np.lib.format.read_array(stream, allow_pickle=False)
 
@@ -320,14 +324,14 @@ def _rows(file: Path, stream: TextIO, separator: str | None) -> Iterator[_Row]:
             if lines == [0]:
                 return
             if lines[-1] == 0:
-                _refuse(file, f"has a quote in row {lines[0]} that is never closed", _QUOTE_REMEDY)
+                _refuse(file, f"has a quote in line {lines[0]} that is never closed", _QUOTE_REMEDY)
             yield lines[0], cells
             lines.clear()
     except csv.Error:
         bound = f"{csv.field_size_limit()} characters"
         if len(lines) > 1:
-            _refuse(file, f"has a quote in row {lines[0]} that is not closed within {bound}", _QUOTE_REMEDY)
-        what = f"{file} has a cell of more than {bound} in row {lines[0]}, which is not a number"
+            _refuse(file, f"has a quote in line {lines[0]} that is not closed within {bound}", _QUOTE_REMEDY)
+        what = f"{file} has a cell of more than {bound} in line {lines[0]}, which is not a number"
         raise _LongCellError(f"{what}; replace or remove it") from None
 
 
@@ -364,7 +368,7 @@ def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
             values.extend(_row(file, number, cells))
             width = width or len(cells)
             if len(cells) != width:
-                what = f"has {len(cells)} cells in row {number} and {width} in its first row"
+                what = f"has {len(cells)} cells in line {number} and {width} in its first row"
                 _refuse(file, what, "give every row the same number of cells")
     return np.array(values, dtype=np.float64).reshape(-1, width)
 
@@ -384,7 +388,7 @@ def _refuse_text(file: Path, row: int, column: int, cell: str) -> NoReturn:
     text = cell.strip()
     decimal_comma = text.count(",") == 1 and _number(text.replace(",", ".")) is not None
     remedy = "write decimals with a point" if decimal_comma else "replace or remove it, or leave the cell empty"
-    _refuse(file, f"has {_short(text)} in row {row}, column {column}, which is not a number", remedy)
+    _refuse(file, f"has {_short(text)} in line {row}, column {column}, which is not a number", remedy)
 
 
 def _short(text: str) -> str:

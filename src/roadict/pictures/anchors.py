@@ -60,13 +60,9 @@ def fit_regressors(
             regressors[block * BLOCK + k] = np.linalg.solve(x.T @ x + ridge, x.T @ y)
 
     n_blocks = -(-len(atoms) // BLOCK)
-    workers = Workers(n_jobs)
-    try:
-        # The workers are threads already; BLAS threads of their own would oversubscribe the cores.
-        with threadpool_limits(1, "blas"):
-            workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
-    finally:
-        workers.close()
+    # The workers are threads already; BLAS threads of their own would oversubscribe the cores.
+    with Workers(n_jobs) as workers, threadpool_limits(1, "blas"):
+        workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
     return regressors
 
 

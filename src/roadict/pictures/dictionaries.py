@@ -37,6 +37,7 @@ def learn_dictionary(
     progress: Progress,
     rho: float | str = "auto",
     lasso_share: float | None = None,
+    n_nonzero_coefs: int = ATOMS_PER_PATCH,
     engine: str = "auto",
     callback: Callback | None = None,
 ) -> Array:
@@ -62,8 +63,9 @@ def learn_dictionary(
     rho : float or "auto"
         ROAD's penalty.
     lasso_share : float or None
-        Where an update needs a coder: the weight of a Lasso over the root-mean-square norm of the samples. None: OMP
-        with three atoms per sample.
+        Where an update needs a coder: the weight of a Lasso over the root-mean-square norm of the samples. None: OMP.
+    n_nonzero_coefs : int
+        Atoms per sample for OMP.
     engine : str
         ROAD's.
     callback : callable or None
@@ -96,7 +98,9 @@ def learn_dictionary(
             **shared,
         )
     else:
-        model = _two_stage(data, n_components, method, lasso_share, max_iter, shared)
+        coder = {} if UPDATES[method].penalty else _coder(data, lasso_share, n_nonzero_coefs)
+        rounds = max(1, max_iter // ROAD_PER_STAGE)
+        model = AlternatingDictionaryLearning(n_components, update=method, max_iter=rounds, **coder, **shared)
     progress(0, model.max_iter, LEARNING)  # the first iteration may take long: imports, compilation
     with warnings.catch_warnings():
         # Only the picture counts: an unreachable bound or an early end of the iterations is harmless here.
@@ -107,18 +111,9 @@ def learn_dictionary(
     return atoms
 
 
-def _two_stage(
-    data: Array, n_components: int, method: str, lasso_share: float | None, max_iter: int, shared: dict[str, Any]
-) -> AlternatingDictionaryLearning:
-    """Make a two-stage learner of about the cost of ``max_iter`` iterations of ROAD."""
-    coder = {} if UPDATES[method].penalty else _coder(data, lasso_share)
-    rounds = max(1, max_iter // ROAD_PER_STAGE)
-    return AlternatingDictionaryLearning(n_components, update=method, max_iter=rounds, **coder, **shared)
-
-
-def _coder(data: Array, lasso_share: float | None) -> dict[str, Any]:
+def _coder(data: Array, lasso_share: float | None, n_nonzero_coefs: int) -> dict[str, Any]:
     if lasso_share is None:
-        return {"n_nonzero_coefs": ATOMS_PER_PATCH}
+        return {"n_nonzero_coefs": n_nonzero_coefs}
     return {"coder": "lasso", "alpha": lasso_share * float(np.sqrt(np.mean(np.sum(np.square(data), axis=1))))}
 
 

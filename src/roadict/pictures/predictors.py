@@ -154,6 +154,7 @@ def fit_predictor(
             rho=recipe.rho,
             # Only the directions of anchors matter, and OMP is the cheaper coder.
             lasso_share=recipe.alpha if recipe.coder == "lasso" and not anchored else None,
+            n_nonzero_coefs=recipe.n_nonzero_coefs,
             max_iter=max_iter,
             seed=seed,
             n_jobs=n_jobs,

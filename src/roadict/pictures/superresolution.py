@@ -29,7 +29,7 @@ from roadict.seeds import RandomStateLike, seed_sequence
 APPROACHES = ("anchored", "zeyde", "yang")
 SCALES = (2, 3, 4)
 KIND = "SuperResolution"
-UNSAVED = ("random_state", "n_jobs", "engine")
+UNSAVED = ("n_jobs", "engine")
 """Parameters that a model file does not hold: they do not change what a trained model predicts."""
 NOT_FITTED = "this %(name)s is not fitted yet; call fit, or load a model"
 _REACH = 5
@@ -176,6 +176,8 @@ class SuperResolution(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a plain ``.npz`` file without pickles, which ``SuperResolution.load`` reads.
 
+        A ``random_state`` that is not an integer is not saved, nor are ``n_jobs`` and the engine.
+
         Parameters
         ----------
         path : str or path-like
@@ -304,5 +306,8 @@ class SuperResolution(BaseEstimator):
 def saved_parameters(model: SuperResolution) -> dict[str, Any]:
     """Parameters and recipe as a model file holds them: in one dictionary, as in versions without recipes."""
     settings = model.get_params(deep=False)
+    seed = settings.pop("random_state")
+    if isinstance(seed, numbers.Integral):
+        settings["random_state"] = int(seed)
     recipe = settings.pop("recipe") or Recipe()
     return {name: value for name, value in (settings | asdict(recipe)).items() if name not in UNSAVED}

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from roadict import __version__, checks
 from roadict.pictures.superresolution import SuperResolution, saved_parameters
 from roadict.progress.terminal import Progress
-from roadict.runs.snapshot import Callback
+from roadict.runs.snapshot import Callback, Snapshot
 
 Picture = NDArray[Any]
 APPROACH, METHOD = "anchored", "road"
@@ -72,7 +72,8 @@ def trained(
 ) -> SuperResolution:
     """Return the model trained on these pictures: loaded from the cache, or trained now and saved there.
 
-    A cached file that cannot be read is replaced. Where the cache cannot be written the model is not saved.
+    A cached file that cannot be read is replaced. The model is not saved where the cache cannot be written, nor if the
+    callback stops the training.
 
     Parameters
     ----------
@@ -100,7 +101,16 @@ def trained(
             report(f"model from {path}")
             return cached
     report(f"training on {checks.plural(len(chosen), 'picture')}, once")
-    model.fit(chosen, progress, callback)
+    seen: list[Snapshot] = []
+
+    def watched(snapshot: Snapshot) -> Any:
+        seen[:] = [snapshot]
+        return None if callback is None else callback(snapshot)
+
+    model.fit(chosen, progress, watched)
+    if seen and seen[0].stopped:
+        report("training was stopped early: the model is not saved")
+        return model
     try:
         path = cache_folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -91,10 +91,16 @@ def read(line: str) -> dict[str, dict[str, Any]] | None:
     >>> read('{"snapshot": {"start": 1, "iteration": 1, "objective": 2.5}}')
     {'snapshot': {'start': 1, 'iteration': 1, 'objective': 2.5}}
     >>> read("sigma 20 of 255")
+    >>> read("{a}.csv: 100 samples")
     """
     if not line.startswith("{"):
         return None
-    event: dict[str, dict[str, Any]] = json.loads(line)
+    try:
+        event: dict[str, dict[str, Any]] = json.loads(line)
+    except ValueError:  # a file name, or the last line of a process that was killed
+        return None
+    if event.keys() not in ({"progress"}, {"snapshot"}):
+        return None
     snapshot = event.get("snapshot", {})
     if "atoms" in snapshot:
         values = np.frombuffer(base64.b64decode(snapshot["atoms"]), "<f4")

@@ -104,7 +104,7 @@ def learn(
         if fit.exact or fit.outcome.stop_reason == "callback" or _agree(fits, plan, settings.tol):
             break
     best = _ranked(fits, plan, settings.tol)[0]
-    return replace(best, n_starts=len(fits), n_agreed=sum(_same(fit, best) for fit in fits))
+    return replace(best, n_starts=len(fits), n_agreed=sum(fit is best or _same(fit, best) for fit in fits))
 
 
 def _run(

@@ -16,11 +16,14 @@ TWO_STAGE_COLUMNS = ("objective", "code_change", "atom_change", "error", "second
 
 
 class Finished(NamedTuple):
-    """Values of the returned fit, after the exact finish or the polish; the last iteration had different ones."""
+    """Values of the returned fit, after the exact finish or the polish; the last iteration had different ones.
+
+    ``exact`` is None for a model of version 0.1, which did not record it.
+    """
 
     objective: float
     error: float
-    exact: bool
+    exact: bool | None
 
     @property
     def label(self) -> str:

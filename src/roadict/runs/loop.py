@@ -1,7 +1,8 @@
 """The iteration loop of all methods, as an iterator of snapshots, and the test for convergence."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -16,7 +17,7 @@ from roadict.runs.state import Batched, Bursting, Run
 
 StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
 Columns = dict[str, list[float]]
-Annealing = Callable[[int, float, Sequence[float], Sequence[float]], float]
+RhoRule = Callable[[int, float, Sequence[float], Sequence[float]], float]
 """Maps the iteration, its ρ and all primal and dual residuals so far to the next iteration's ρ."""
 
 ERROR_SLACK = 10
@@ -34,14 +35,14 @@ class Rule:
         Bound on both residuals; 0: run all iterations.
     error_bound : float or None
         Bound on the relative data error; None: the formulation has none.
-    annealing : Annealing or None
+    annealing : RhoRule or None
         How ρ follows the residuals; None: constant ρ.
     """
 
     max_iter: int
     tol: float
     error_bound: float | None = None
-    annealing: Annealing | None = None
+    annealing: RhoRule | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Outcome:
     stop_reason: StopReason
 
 
-def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snapshot | None]:
+def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Generator[Snapshot | None, None, None]:
     """Carry out iterations; yield a snapshot after each, or after each burst if the run is not watched.
 
     Parameters
@@ -132,8 +133,10 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Iterator[Snap
             unit=view.unit,
             finite=finite,
         )
-        yield snapshot
-        snapshot.expire()
+        try:
+            yield snapshot
+        finally:
+            snapshot.expire()
 
 
 def check_interval(run: Run, rule: Rule) -> int:
@@ -172,21 +175,22 @@ def follow(
     columns: Columns = {} if before is None else {name: column.tolist() for name, column in before.items()}
     (watched,) = allreduce_max(comm, int(view.watched or journal is not None))
     interval = check_interval(run, rule)
-    for snapshot in iterate(run, rule, columns, replace(view, watched=bool(watched))):
-        if snapshot is None:
-            yield None
-            continue
-        if not snapshot.finite:
-            return Outcome(History(columns), "non-finite")
-        yield snapshot
-        due_for_test = snapshot.iteration % interval == 0 or snapshot.iteration == rule.max_iter
-        within_tol = due_for_test and has_converged(snapshot, rule)
-        votes = (snapshot.stopped, within_tol, *((0, 0) if journal is None else journal.wants()))
-        stopped, converged, due, stop = allreduce_max(comm, *map(int, votes))
-        if stopped or converged:
-            return Outcome(History(columns), "callback" if stopped else "converged")
-        if journal is not None and (due or stop):
-            journal.save(columns, stop)
+    with closing(iterate(run, rule, columns, replace(view, watched=bool(watched)))) as snapshots:
+        for snapshot in snapshots:
+            if snapshot is None:
+                yield None
+                continue
+            if not snapshot.finite:
+                return Outcome(History(columns), "non-finite")
+            yield snapshot
+            due_for_test = snapshot.iteration % interval == 0 or snapshot.iteration == rule.max_iter
+            within_tol = due_for_test and has_converged(snapshot, rule)
+            votes = (snapshot.stopped, within_tol, *((0, 0) if journal is None else journal.wants()))
+            stopped, converged, due, stop = allreduce_max(comm, *map(int, votes))
+            if stopped or converged:
+                return Outcome(History(columns), "callback" if stopped else "converged")
+            if journal is not None and (due or stop):
+                journal.save(columns, stop)
     return Outcome(History(columns), "max_iter")
 
 

@@ -67,6 +67,11 @@ class Snapshot:
             raise AttributeError(f"a snapshot of this run has no {name!r}; it has {', '.join(row)}")
         return row[name]
 
+    def __repr__(self) -> str:
+        measures = ", ".join(f"{name}={value:.4g}" for name, value in self._row.items())
+        of_start = f" of start {self.start}/{self.n_starts}" if self.n_starts > 1 else ""
+        return f"<Snapshot of iteration {self.iteration}/{self.max_iter}{of_start}: {measures}>"
+
     @property
     def residuals(self) -> dict[str, float]:
         """Measures that fall to zero as the run converges (primal and dual, or code_change and atom_change)."""
@@ -99,8 +104,8 @@ class Snapshot:
     def _check_current(self) -> None:
         if not self._current:
             raise RuntimeError(
-                f"this snapshot is of iteration {self.iteration}, and the run has moved on; read dictionary and codes, "
-                "and call stop(), while it is the latest one"
+                f"this snapshot is of iteration {self.iteration}, and the run has moved on or ended; read dictionary "
+                "and codes, and call stop(), while it is the latest one"
             )
 
 

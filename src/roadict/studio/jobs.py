@@ -125,9 +125,22 @@ class Job:
 
     def run(self) -> None:
         """Run to the end, unless it was cancelled."""
+        state: State = "failed"
+        try:
+            state = "done" if self._run_command() == 0 else "failed"
+        except Exception as error:  # the page waits for the end, whatever happens
+            self.status.lines.append(f"{_ERROR}{error}")
+        finally:
+            with self._lock:
+                if self.state != "cancelled":
+                    self.state = state
+            self.ended.set()
+
+    def _run_command(self) -> int | None:
+        """Start the process and read its output; return its exit status, None for a job that was cancelled before."""
         with self._lock:
             if self.state == "cancelled":
-                return
+                return None
             self.state = "running"
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "roadict", *self.command.arguments],
@@ -143,10 +156,7 @@ class Job:
             assert process.stdout is not None
             for line in process.stdout:
                 self.status.read(line)
-        with self._lock:
-            if self.state == "running":
-                self.state = "done" if process.returncode == 0 else "failed"
-        self.ended.set()
+        return process.returncode
 
     def cancel(self) -> None:
         """End it now; does nothing to a job that has ended."""

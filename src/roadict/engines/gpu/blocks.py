@@ -47,7 +47,8 @@ class Shrinkage(NamedTuple):
 
 
 @triton.jit
-def _any_sign(inner):  # type: ignore[no-untyped-def]
+def _unconstrained_codes(inner):  # type: ignore[no-untyped-def]
+    """Return the codes v from the products of u with B̂: equal, as nothing (such as a sign) is imposed on them."""
     return inner
 
 
@@ -67,7 +68,7 @@ class NearestRankOne:
         Of an atom's sums over samples: its Gram matrix.
     """
 
-    of_tile = _any_sign
+    of_tile = _unconstrained_codes
     """v of a tile's samples, from the products of u with B̂."""
 
     def __init__(self, layout: Layout, atoms: torch.Tensor, atoms_before: torch.Tensor, control: torch.Tensor) -> None:
