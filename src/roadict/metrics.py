@@ -18,6 +18,9 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 Matching = Literal["optimal", "greedy"]
 
+STABLE = 0.95
+"""Stability from which an atom can be trusted; see ``roadict.atom_stability``."""
+
 
 def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching = "optimal") -> float:
     """One minus the mean absolute correlation of the true atoms with their matched learned ones (eq. DRE).
