@@ -275,7 +275,7 @@ def _labels(shares: FloatArray | None, stability: FloatArray | None, n_atoms: in
     framed = np.zeros(n_atoms, dtype=bool)
     if stability is not None:
         framed = stability < STABLE
-        note = f" · most stable first, {framed.sum()} below {STABLE} (red): not to be trusted"
+        note = f"\nmost stable first, {framed.sum()} below {STABLE} (red): not to be trusted"
         texts, key, rank = [f"{value:.3f}" for value in stability], -stability, "atom, by rank of stability"
         colors = [_BAD if bad else _QUIET for bad in framed]
     elif shares is not None:

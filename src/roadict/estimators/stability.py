@@ -43,8 +43,7 @@ def atom_stability(
 
     The samples are split at random into two halves, and each half is fitted from independent starts, with the model's
     parameters, number of atoms and noise level (``epsilon_`` or alpha). Atoms are matched one to one, those that
-    recur best first. The stability of an atom is the smaller of its absolute correlations with its partners in the two
-    halves, averaged over the splits.
+    recur best first. The stability of an atom is its mean absolute correlation with its partners in all halves.
 
     Atoms of at least ``roadict.metrics.STABLE`` (0.95) recur in other samples of the same source; lower ones depend on
     the samples drawn, and should not be interpreted. Surplus atoms, which fit noise or split others, are low. Stability
@@ -98,8 +97,7 @@ def atom_stability(
             "stabilities may be too low; fit the model with a larger max_iter or tol",
             ConvergenceWarning,
         )
-    agreement = _matched(np.clip(strengths, 0.0, 1.0))
-    stability: FloatArray = np.minimum(agreement[::2], agreement[1::2]).mean(axis=0)
+    stability: FloatArray = _matched(np.clip(strengths, 0.0, 1.0)).mean(axis=0)
     return stability
 
 
@@ -108,8 +106,8 @@ def informative(samples: NDArray[Any]) -> NDArray[Any]:
     used: NDArray[Any] = samples[np.any(np.nan_to_num(samples) != 0, axis=1)]
     if len(used) < MIN_SAMPLES:
         raise ValueError(
-            f"X has {checks.plural(len(used), 'sample')} that are not all zero; the stability of atoms needs at least "
-            f"{MIN_SAMPLES}, so that both halves can be fitted: pass more samples"
+            f"X has nonzero entries in {checks.plural(len(used), 'sample')}; the stability of atoms needs at least "
+            f"{MIN_SAMPLES} such samples, to fit both halves: pass more samples"
         )
     if not np.any(np.fmax.reduce(used) > np.fmin.reduce(used)):
         raise ValueError(
