@@ -150,7 +150,7 @@ def stability(trials):
     header += ["of them not true", "time over that of the fit"]
     noise = "the true noise" if STABILITY_EPSILON is TRUE_NOISE else STABILITY_EPSILON
     body = (
-        f"40 atoms learned where 32 were planted; (M, S) = (16, 3), N = 800, 20 dB, epsilon = {noise}, {trials} trials. "
+        f"40 atoms learned, 32 planted; (M, S) = (16, 3), N = 800, 20 dB, epsilon = {noise}, {trials} trials. "
         "Atoms are true if |correlation| with a planted one is above 0.98.\n\n" + table(header, [row])
     )
     write_section("Stability of atoms", f"python benchmarks/recovery.py stability --trials {trials}", body)

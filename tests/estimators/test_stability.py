@@ -33,7 +33,9 @@ def stability(fitted, noisy):
 
 def quick(**parameters):
     """A two-stage model that is fitted within milliseconds."""
-    return AlternatingDictionaryLearning(**({"n_components": 6, "max_iter": 3, "tol": 0, "random_state": 0} | parameters))
+    return AlternatingDictionaryLearning(
+        **({"n_components": 6, "max_iter": 3, "tol": 0, "random_state": 0} | parameters)
+    )
 
 
 def is_true(model, truth):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -155,8 +154,8 @@ def _half_model(model: Learned, half: Array, seed: int, n_jobs: int | None) -> L
         chosen["alpha"] = model.alpha_
     if n_jobs is not None:
         chosen["n_jobs"] = n_jobs
-    fresh: Learned = clone(model).set_params(**chosen)
-    return fresh
+    # Not a clone, which would copy the lock of a checkpoint directory.
+    return type(model)(**(model.get_params(deep=False) | chosen))
 
 
 def _attainable(epsilon: float, half: Array, n_components: int) -> float:
