@@ -51,15 +51,15 @@ def stability_table(stability: NDArray[Any], usage: NDArray[Any]) -> str:
 
     Examples
     --------
-    >>> print(stability_table(np.array([0.5, 0.99]), np.array([0.1, 0.25])))
-    atom  stability  usage
-       1      0.990   25 %
-       0      0.500   10 %  not to be trusted
+    >>> print(stability_table(np.array([0.5, 0.99]), np.array([0.105, 0.25])))
+    atom  stability   usage
+       1      0.990    25 %
+       0      0.500  10.5 %  not to be trusted
     """
     from roadict.metrics import STABLE
 
-    lines = ["atom  stability  usage"]
+    lines = ["atom  stability   usage"]
     for atom in np.argsort(-stability, kind="stable"):
         mark = "" if stability[atom] >= STABLE else f"  {VERDICT}"
-        lines.append(f"{atom:4d}  {stability[atom]:9.3f}  {f'{100 * usage[atom]:.3g} %':>5s}{mark}")
+        lines.append(f"{atom:4d}  {stability[atom]:9.3f}  {f'{100 * usage[atom]:.3g} %':>6s}{mark}")
     return "\n".join(lines)
