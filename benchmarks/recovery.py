@@ -1,6 +1,6 @@
 """Recovery of planted dictionaries, on seeds not used for tuning.
 
-python benchmarks/recovery.py settings|sizes|scales [--trials 20]
+python benchmarks/recovery.py settings|sizes|scales|stability [--trials 20]
 """
 
 import argparse
@@ -15,9 +15,10 @@ import joblib
 import numpy as np
 from results import table, write_section
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
 
-from roadict import ROAD
-from roadict.metrics import dictionary_error
+from roadict import ROAD, atom_stability
+from roadict.metrics import STABLE, dictionary_error
 from roadict.synthetic import planted
 
 # Defaults: features, atoms, samples, codes, SNR
@@ -37,6 +38,7 @@ SIZES = [
 PAPER = {"rho": 10, "max_iter": 300, "tol": 0}
 PAPER_INEXACT = {"formulation": "inexact", "beta": (200, 300, 250), "rho": (210, 310, 260), "tol": 0}
 TRUE_NOISE = object()
+STABILITY_EPSILON = TRUE_NOISE  # or "auto"
 # case: samples, SNR, share of missing entries, parameters
 CASES = {
     "ρ = 10, 300 iterations": (400, None, 0, PAPER),
@@ -124,6 +126,36 @@ def scales(trials):
     write_section("Recovery in any unit", f"python benchmarks/recovery.py scales --trials {trials}", body)
 
 
+def stability_trial(seed):
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    truth = planted(800, 16, 32, sparsity=3, snr_db=20, random_state=seed)
+    noise = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data))
+    epsilon = noise if STABILITY_EPSILON is TRUE_NOISE else STABILITY_EPSILON
+    before = time.process_time()
+    model = ROAD(40, epsilon=epsilon, random_state=seed, n_jobs=1).fit(truth.data)
+    fitted = time.process_time()
+    stability = atom_stability(model, truth.data, random_state=seed)
+    cost = (time.process_time() - fitted) / (fitted - before)
+    true = np.abs(model.components_ @ truth.dictionary.T).max(axis=1) > 0.98
+    stable = stability >= STABLE
+    return roc_auc_score(true, stability), true.sum(), stable.sum(), (stable & ~true).sum(), cost
+
+
+def stability(trials):
+    results = joblib.Parallel(-1)(joblib.delayed(stability_trial)(75_000 + i) for i in range(trials))
+    area, true, stable, false, cost = np.array(results, float).T
+    row = [f"{area.mean():.4f}", f"{area.min():.4f}", f"{true.mean():.2f}", f"{stable.mean():.2f}"]
+    row += [f"{stable.min():.0f} to {stable.max():.0f}", f"{false.mean():.2f}", f"{cost.mean():.1f}"]
+    header = ["area under the ROC curve", "smallest", "atoms that are true", f"atoms of at least {STABLE}", "range"]
+    header += ["of them not true", "time over that of the fit"]
+    noise = "the true noise" if STABILITY_EPSILON is TRUE_NOISE else STABILITY_EPSILON
+    body = (
+        f"40 atoms learned, 32 planted; (M, S) = (16, 3), N = 800, 20 dB, epsilon = {noise}, {trials} trials. "
+        "Atoms are true if |correlation| with a planted one is above 0.98.\n\n" + table(header, [row])
+    )
+    write_section("Stability of atoms", f"python benchmarks/recovery.py stability --trials {trials}", body)
+
+
 def settings(trials):
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = []
@@ -153,7 +185,8 @@ def settings(trials):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["settings", "sizes", "scales"])
+    parser.add_argument("what", choices=["settings", "sizes", "scales", "stability"])
     parser.add_argument("--trials", type=int, default=20)
     arguments = parser.parse_args()
-    {"settings": settings, "sizes": sizes, "scales": scales}[arguments.what](arguments.trials)
+    commands = {"settings": settings, "sizes": sizes, "scales": scales, "stability": stability}
+    commands[arguments.what](arguments.trials)

@@ -133,6 +133,38 @@ def test_usage_orders_and_labels_atoms():
     assert_inside(figure)
 
 
+def test_stability_orders_and_labels_atoms_and_frames_unstable_pictures():
+    atoms = random_atoms(5, 9)
+    figure = atoms_figure(atoms, usage=np.ones(5), stability=[0.3, 0.99, 0.949, 0.95, 1])
+    for (tile, _), atom in zip(tiles(figure), atoms[[4, 1, 3, 2, 0]], strict=True):
+        assert_shows(tile, atom)
+    axes, found = figure.axes[0], texts(figure)
+    assert [text.get_text() for text in axes.texts] == ["1.000", "0.990", "0.950", "0.949", "0.300"]
+    colours = [text.get_color() for text in axes.texts]
+    assert len(set(colours[:3])) == len(set(colours[3:])) == 1
+    assert colours[0] != colours[3]
+    outlines = {np.array(line.get_data()).min(axis=1).tobytes(): line.get_color() for line in axes.lines}
+    framed = [place[:2] for _, place in tiles(figure)][3:]
+    red = [np.frombuffer(corner) for corner, colour in outlines.items() if colour == colours[3]]
+    np.testing.assert_allclose(red, framed, atol=1e-12)
+    assert any("most stable first, 2 below 0.95 (red): not to be trusted" in text for text in found)
+    assert_inside(figure)
+
+
+def test_stability_frames_curves_and_rows_of_a_heat_map():
+    figure = atoms_figure(random_atoms(4, 15), stability=[0.2, 0.99, 0.5, 1])
+    assert [axes.get_title() for axes in figure.axes] == ["3   1.000", "1   0.990", "2   0.500", "0   0.200"]
+    edges = [axes.spines["left"].get_edgecolor() for axes in figure.axes]
+    assert edges[0] == edges[1] != edges[2] == edges[3]
+    assert_inside(figure)
+    figure = atoms_figure(atoms := random_atoms(70, 15), stability=np.r_[np.zeros(20), np.ones(50)])
+    axes = figure.axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), np.roll(atoms, -20, axis=0))
+    (frame,) = axes.patches
+    assert (frame.get_y(), frame.get_height()) == (49.5, 20)
+    assert_inside(figure)
+
+
 @pytest.mark.parametrize("n_atoms", [1, 5, 64])
 def test_other_atoms_become_curves_on_common_limits(n_atoms):
     atoms = random_atoms(n_atoms, 15)
@@ -271,6 +303,7 @@ def test_unknown_formats_are_refused(tmp_path, name):
         (lambda: atoms_figure(np.ones((0, 4))), r"components has shape \(0, 4\)"),
         (lambda: atoms_figure([[np.nan, 1]]), "components contains NaN"),
         (lambda: atoms_figure(np.eye(4), usage=[1, 2]), r"usage has shape \(2,\); pass 4"),
+        (lambda: atoms_figure(np.eye(4), stability=[1, 2]), r"stability has shape \(2,\); pass 4"),
         (lambda: compare_atoms_figure(np.eye(4), np.eye(3)), "features"),
         (lambda: history_figure({"objective": [1.0]}), "history lacks primal, dual, error"),
         (lambda: history_figure(make_history(0)), "at least 1"),

@@ -4,12 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0.dev0"
-__all__ = ["ROAD", "AlternatingDictionaryLearning", "Checkpoint", "SparseCoder", "__version__", "fit_all", "load"]
+__all__ = [
+    "ROAD",
+    "AlternatingDictionaryLearning",
+    "Checkpoint",
+    "SparseCoder",
+    "__version__",
+    "atom_stability",
+    "fit_all",
+    "load",
+]
 _MODULES = ("metrics", "pictures", "plotting", "prox", "ranks", "synthetic")
 
 if TYPE_CHECKING:
     from roadict.checkpoints.schedule import Checkpoint
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, fit_all, load
+    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, atom_stability, fit_all, load
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,11 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 Matching = Literal["optimal", "greedy"]
 
+# 40 atoms learned where 32 were planted (16 features, 800 samples, seeds from 90,000 on): at 20 dB any threshold from
+# 0.85 to 0.97 retains 32 in each of 12 problems; at 10 dB 0.95 retains 31.3 on average, and 0.98 only 28.
+STABLE = 0.95
+"""Stability from which an atom can be trusted; see ``roadict.atom_stability``."""
+
 
 def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching = "optimal") -> float:
     """One minus the mean absolute correlation of the true atoms with their matched learned ones (eq. DRE).

@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from roadict import checks
 from roadict.drawing.raster import mosaic
 from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
-from roadict.metrics import match_atoms
+from roadict.metrics import STABLE, match_atoms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,12 @@ _HEAD, _MARGIN, _MIN_WIDTH = 0.85, 0.3, 5.2
 _TILE_PIXELS = 48  # at least, so that gaps between tiles can be a small part of a tile
 
 
-def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLike | None = None) -> Figure:
+def atoms_figure(
+    components: ArrayLike,
+    title: str | None = None,
+    usage: ArrayLike | None = None,
+    stability: ArrayLike | None = None,
+) -> Figure:
     """Draw the atoms of a dictionary.
 
     Atoms whose length is a square number become square pictures (at most 256; the figure states how many
@@ -62,6 +67,9 @@ def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLi
         None: the number and length of the atoms.
     usage : array-like of shape (n_components,), default=None
         Share of samples that use each atom. Atoms are then drawn most used first and labelled with it.
+    stability : array-like of shape (n_components,), default=None
+        As returned by ``roadict.atom_stability``. Atoms are then drawn most stable first and labelled with it instead,
+        and those below ``roadict.metrics.STABLE``, not to be trusted, have a red frame.
 
     Returns
     -------
@@ -74,14 +82,17 @@ def atoms_figure(components: ArrayLike, title: str | None = None, usage: ArrayLi
     'Nine dots'
     """
     atoms = checks.matrix("components", components).astype(np.float64)
-    shares = None if usage is None else _usage(usage, len(atoms))
-    order = np.arange(len(atoms)) if shares is None else np.argsort(-shares, kind="stable")
+    labels = _labels(
+        None if usage is None else _per_atom("usage", usage, len(atoms)),
+        None if stability is None else _per_atom("stability", stability, len(atoms)),
+        len(atoms),
+    )
     heading = title or f"{len(atoms)} atoms of {atoms.shape[1]} features"
     if _side(atoms.shape[1]):
-        return _picture_grid(atoms, order, shares, heading)
+        return _picture_grid(atoms, labels, heading)
     if len(atoms) <= MAX_CURVES:
-        return _curve_grid(atoms, order, shares, heading)
-    return _heat_map(atoms, order, shares, heading)
+        return _curve_grid(atoms, labels, heading)
+    return _heat_map(atoms, labels, heading)
 
 
 def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | None = None) -> Figure:
@@ -235,11 +246,40 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: float = 150) 
         figure.savefig(file, format=suffix[1:], dpi=dpi)
 
 
-def _usage(values: ArrayLike, n_atoms: int) -> FloatArray:
-    usage = np.asarray(values, dtype=np.float64)
-    if usage.shape != (n_atoms,) or not np.isfinite(usage).all():
-        raise ValueError(f"usage has shape {usage.shape}; pass {n_atoms} finite shares, one for each atom")
-    return usage
+def _per_atom(name: str, values: ArrayLike, n_atoms: int) -> FloatArray:
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (n_atoms,) or not np.isfinite(numbers).all():
+        raise ValueError(f"{name} has shape {numbers.shape}; pass {n_atoms} finite numbers, one for each atom")
+    return numbers
+
+
+class _Labels(NamedTuple):
+    """Order in which atoms are drawn; text, colour and frame of each atom; a note and a name for the order."""
+
+    order: NDArray[np.intp]
+    texts: list[str]
+    colors: list[str]
+    framed: NDArray[np.bool_]
+    note: str
+    rank: str
+
+
+def _labels(shares: FloatArray | None, stability: FloatArray | None, n_atoms: int) -> _Labels:
+    framed = np.zeros(n_atoms, dtype=bool)
+    if stability is not None:
+        framed = stability < STABLE
+        note = f"\nmost stable first, {framed.sum()} below {STABLE} (red): not to be trusted"
+        texts, key, rank = [f"{value:.3f}" for value in stability], -stability, "atom, by rank of stability"
+        colors = [_BAD if bad else _QUIET for bad in framed]
+    elif shares is not None:
+        unused = int((shares <= 0).sum())
+        note = " · most used first" + (f", {unused} unused" if unused else "")
+        texts = [f"{100 * share:.3g} %" if share > 0 else "unused" for share in shares]
+        key, rank = -shares, "atom, by rank of usage"
+        colors = [_QUIET if share > 0 else _BAD for share in shares]
+    else:
+        texts, colors, key, note, rank = [""] * n_atoms, [_QUIET] * n_atoms, np.zeros(n_atoms), "", "atom"
+    return _Labels(np.argsort(key, kind="stable"), texts, colors, framed, note, rank)
 
 
 def _side(n_features: int) -> int:
@@ -250,13 +290,6 @@ def _side(n_features: int) -> int:
 
 def _omitted(shown: int, total: int) -> str:
     return f" · first {shown} shown, {total - shown} omitted" if shown < total else ""
-
-
-def _unused(shares: FloatArray | None) -> str:
-    if shares is None:
-        return ""
-    unused = int((shares <= 0).sum())
-    return " · most used first" + (f", {unused} unused" if unused else "")
 
 
 def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
@@ -330,10 +363,10 @@ def _grid(count: int, cell: tuple[float, float], stretch: float) -> tuple[int, i
     return columns, math.ceil(count / columns)
 
 
-def _picture_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
+def _picture_grid(atoms: FloatArray, labels: _Labels, heading: str) -> Figure:
     """Square pictures as one mosaic, which stays fast for hundreds of atoms."""
-    shown = order[:MAX_PICTURES]
-    labelled = shares is not None and len(shown) <= MAX_CURVES
+    shown = labels.order[:MAX_PICTURES]
+    labelled = any(labels.texts) and len(shown) <= MAX_CURVES
     tile = min(1.1, max(0.42, 7.5 / math.ceil(math.sqrt(1.4 * len(shown)))))
     gap = 0.06 * tile + 0.02
     zoom = math.ceil(_TILE_PIXELS / (side := _side(atoms.shape[1])))
@@ -345,7 +378,7 @@ def _picture_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray
     height, grid_width = (pixel * length for length in sheet.shape)
     grid_height = height + (gaps[0] * pixel if labelled else 0)
     width = max(_MIN_WIDTH, grid_width + 2 * _MARGIN + 0.9)
-    note = "each atom on its own scale, white is zero" + _unused(shares) + _omitted(len(shown), len(atoms))
+    note = "each atom on its own scale, white is zero" + labels.note + _omitted(len(shown), len(atoms))
     figure = _figure(width, _HEAD + grid_height + _MARGIN, heading, note)
     left = (width - grid_width) / 2
     axes = _cell(figure, left, _HEAD, grid_width, grid_height)
@@ -354,50 +387,50 @@ def _picture_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray
     row, column = np.divmod(np.arange(len(shown)), columns)
     x, y = column * pitch[0], row * pitch[1]
     corners = np.array([[0, 0, 1, 1, 0], [0, 1, 1, 0, 0]])[:, :, None] * tile
-    axes.plot(x + corners[0], y + corners[1], color="#aaaaaa", lw=0.5)
-    if labelled and shares is not None:
-        for share, middle, below in zip(shares[shown], x + tile / 2, y + tile + 0.03, strict=True):
-            text, color = _share_text(share)
-            axes.text(middle, below, text, fontsize=7, color=color, ha="center", va="top")
+    framed = labels.framed[shown]
+    for group, color, line in ((~framed, "#aaaaaa", 0.5), (framed, _BAD, 1.5)):
+        axes.plot(x[group] + corners[0], y[group] + corners[1], color=color, lw=line)
+    if labelled:
+        for atom, middle, below in zip(shown, x + tile / 2, y + tile + 0.03, strict=True):
+            color = labels.colors[atom]
+            axes.text(middle, below, labels.texts[atom], fontsize=7, color=color, ha="center", va="top")
     # The picture does not reach below the labels of the last row.
     axes.set(xlim=(0, grid_width), ylim=(grid_height, 0), aspect="auto")
     _add_colorbar(figure, left + grid_width + 0.15, min(grid_height, 1.6), 1.0, ("−max", "0", "max"))
     return figure
 
 
-def _share_text(share: float) -> tuple[str, str]:
-    """Label and colour of an atom's usage."""
-    return (f"{100 * share:.3g} %", _QUIET) if share > 0 else ("unused", _BAD)
-
-
-def _curve_grid(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
+def _curve_grid(atoms: FloatArray, labels: _Labels, heading: str) -> Figure:
     """Small curves on common axes limits."""
     cell, gap = (1.25, 0.8), (0.12, 0.27)
     pitch = (cell[0] + gap[0], cell[1] + gap[1])
-    columns, rows = _grid(len(order), pitch, 1.4)
+    columns, rows = _grid(len(atoms), pitch, 1.4)
     limit = _scale(atoms)
     width = max(_MIN_WIDTH, columns * pitch[0] + 2 * _MARGIN)
-    note = f"all between −{limit:.3g} and {limit:.3g}" + _unused(shares)
+    note = f"all between −{limit:.3g} and {limit:.3g}" + labels.note
     figure = _figure(width, _HEAD + rows * pitch[1] + 0.25, heading, note)
     left = (width - columns * pitch[0] + gap[0]) / 2
-    for place, atom in enumerate(order):
+    for place, atom in enumerate(labels.order):
         row, column = divmod(place, columns)
         axes = _cell(figure, left + column * pitch[0], _HEAD + 0.12 + row * pitch[1], *cell)
         _draw_curve(axes, atoms[atom], _TRUE, limit)
-        text, color = ("", _QUIET) if shares is None else _share_text(shares[atom])
-        axes.set_title(f"{atom}   {text}".strip(), fontsize=7, color=color, pad=2)
+        axes.set_title(f"{atom}   {labels.texts[atom]}".strip(), fontsize=7, color=labels.colors[atom], pad=2)
+        if labels.framed[atom]:
+            axes.spines[:].set(color=_BAD, lw=1.5)
     return figure
 
 
-def _heat_map(atoms: FloatArray, order: NDArray[np.intp], shares: FloatArray | None, heading: str) -> Figure:
+def _heat_map(atoms: FloatArray, labels: _Labels, heading: str) -> Figure:
     """One row of colours for each atom, for dictionaries too large for curves."""
     limit = _scale(atoms)
     height = min(9.0, max(4.0, 0.03 * len(atoms)))
-    figure = _figure(8.0, _HEAD + height + 0.6, heading, "one atom per row" + _unused(shares))
+    figure = _figure(8.0, _HEAD + height + 0.6, heading, "one atom per row" + labels.note)
     axes = figure.add_axes((0.1, 0.55 / (_HEAD + height + 0.6), 0.76, height / (_HEAD + height + 0.6)))
-    _draw_picture(axes, atoms[order], limit, aspect="auto")
+    _draw_picture(axes, atoms[labels.order], limit, aspect="auto")
+    if labels.framed.any():
+        axes.axhspan((~labels.framed).sum() - 0.5, len(atoms) - 0.5, fill=False, color=_BAD, lw=1.5)
     axes.set_xlabel("feature")
-    axes.set_ylabel("atom" if shares is None else "atom, by rank of usage")
+    axes.set_ylabel(labels.rank)
     _add_colorbar(figure, 0.88 * 8.0, height, limit, (f"−{limit:.3g}", "0", f"{limit:.3g}"))
     return figure
 

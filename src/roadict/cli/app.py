@@ -34,6 +34,7 @@ from roadict.cli.options import (
     QuietOption,
     WeightOption,
 )
+from roadict.cli.stability import stability_summary, stability_table
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
 
 ENCODE_ROWS = 5000
@@ -148,15 +149,23 @@ def show(
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .pdf or .svg.")],
     quiet: QuietOption = False,
 ) -> None:
-    """Draw the atoms of a model, as square pictures if possible, else as curves."""
+    """Draw the atoms of a model, as square pictures if possible, else as curves.
+
+    The most used atoms come first. If learn has measured their stability, the most stable ones come first, a table
+    lists them, and those that do not recur in halves of the data are marked: not to be trusted.
+    """
     check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
     from roadict.estimators import load
     from roadict.plotting import atoms_figure, save_figure
 
     model = load(model_file)
     title = f"{len(model.components_)} atoms of {model.n_features_in_} features"
-    save_figure(atoms_figure(model.components_, title, model.atom_usage_), output)
+    stability = getattr(model, "atom_stability_", None)
+    save_figure(atoms_figure(model.components_, title, model.atom_usage_, stability), output)
     if not quiet:
+        if stability is not None:
+            typer.echo(stability_table(stability, model.atom_usage_))
+            typer.echo(stability_summary(stability))
         typer.echo(f"atoms: {output}")
 
 

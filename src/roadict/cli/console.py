@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from roadict.progress.json_lines import SnapshotEvents
 
 BAD_INPUT = 2
+SIGNAL_BASE = 128
+"""Exit status of a process ended by a signal, minus the signal's number."""
 MAX_SECONDS = 10 * 365 * 24 * 3600.0
 """Ten years; clocks that count in nanoseconds overflow at about thirty times as many."""
 EXPECTED_ERRORS = (ValueError, OSError, ImportError, MemoryError)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from roadict.cli.console import (
     BAD_INPUT,
     EXPECTED_ERRORS,
+    SIGNAL_BASE,
     check_output,
     error_text,
     parse_number_or_auto,
@@ -48,10 +49,12 @@ from roadict.cli.options import (
     RhoOption,
     SeedOption,
     SparsityOption,
+    StabilityOption,
     StartsOption,
     TimeoutOption,
     TolOption,
 )
+from roadict.cli.stability import measure_and_save, stability_summary
 from roadict.runs.signals import WorkStoppedError, stop_requests
 
 if TYPE_CHECKING:
@@ -63,8 +66,6 @@ if TYPE_CHECKING:
 
 SIGNAL_GRACE = 3.0
 """Seconds within which torchrun forwards a signal that the terminal has already sent to all processes."""
-SIGNAL_BASE = 128
-"""Exit status of a process ended by a signal, minus the signal's number."""
 EVERY = "60s"
 
 
@@ -91,6 +92,7 @@ class Task(NamedTuple):
     key: str | None
     output: Path
     gather: bool
+    stability: bool
     quiet: bool
 
 
@@ -100,6 +102,7 @@ def add_commands(app: typer.Typer) -> None:
         epilog=examples(
             "roadict learn patches.npy -k 64 -o model.npz --seed 0",
             "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
+            "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
             "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
             "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
         )
@@ -123,6 +126,7 @@ def learn(
     n_init: StartsOption = None,
     missing: MissingOption = False,
     engine: EngineOption = "auto",
+    stability: StabilityOption = False,
     seed: SeedOption = None,
     jobs: RankJobsOption = None,
     checkpoint: CheckpointOption = None,
@@ -135,7 +139,7 @@ def learn(
 ) -> None:
     """Learn a dictionary from signals and save it as a model."""
     from roadict.estimators import AlternatingDictionaryLearning
-    from roadict.ranks.comm import process_group
+    from roadict.ranks.comm import process_group, started_by_torchrun
 
     run: dict[str, Any] = {"tol": tol, "random_state": seed, "n_jobs": jobs}
     run |= {} if max_iter is None else {"max_iter": max_iter}
@@ -151,6 +155,8 @@ def learn(
     with _report_once_per_machine():
         saving = _checkpoint_options(checkpoint, every, resume, codes)
         timeout_s = parse_seconds("--timeout", timeout, minimum=1.0)
+        if stability and started_by_torchrun():
+            raise ValueError("--stability runs in one process; start learn without torchrun, or leave it out")
         if method == "road":
             _refuse(method, {"--coder": (coder, None), "--sparsity": (sparsity, None)})
             make = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
@@ -166,7 +172,7 @@ def learn(
                 **run,
             )
     with process_group(timeout_s, engine) as comm, _report_once(comm), _checkpointing(saving, comm) as (settings, text):
-        task = Task(data, key, output, codes == "gather", quiet or comm.rank > 0)
+        task = Task(data, key, output, codes == "gather", stability, quiet or comm.rank > 0)
         _learn(make(checkpoint=settings), task, text, comm)
 
 
@@ -263,12 +269,15 @@ def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[
 def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> None:
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
+    from roadict.estimators.stability import informative
     from roadict.files.tables import read_rows
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
     on_all_ranks(comm, lambda: _check_outputs(task, comm))
     X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+    if task.stability:
+        informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
     heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
@@ -285,8 +294,12 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         if not task.gather:
             on_all_ranks(comm, lambda: _write_part(output, own, comm))
     on_all_ranks(comm, lambda: model.save(output) if comm.rank == 0 else None)
+    if task.stability:
+        measure_and_save(model, X, output, task.quiet)
     if not task.quiet:
         report(model)
+        if task.stability:
+            typer.echo(stability_summary(model.atom_stability_))
         if comm.size > 1 and not task.gather:
             typer.echo(f"codes: {_part(output, 0, comm.size)} and so on, in sample order")
         typer.echo(f"model: {output}")

@@ -55,6 +55,10 @@ TolOption = Annotated[float, typer.Option(help="Tolerance on relative residuals 
 StartsOption = Annotated[int | None, typer.Option(help="road: maximum number of starts; the best fit is returned.")]
 MissingOption = Annotated[bool, typer.Option("--missing", help="road: NaN and empty cells are unobserved entries.")]
 EngineOption = Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")]
+StabilityOption = Annotated[
+    bool,
+    typer.Option("--stability", help="Measure how well each atom recurs in halves of the data, by four more fits."),
+]
 SeedOption = Annotated[int | None, typer.Option(help="Random seed; same seed, same result.")]
 RankJobsOption = Annotated[int | None, typer.Option(help="Number of threads per process. Default: all cores.")]
 CheckpointOption = Annotated[Path | None, typer.Option(help="Checkpoint directory; lets an interrupted run resume.")]

@@ -5,5 +5,6 @@ from roadict.estimators.batch import fit_all
 from roadict.estimators.files import load
 from roadict.estimators.road import ROAD
 from roadict.estimators.sparse_coder import SparseCoder
+from roadict.estimators.stability import atom_stability
 
-__all__ = ["ROAD", "AlternatingDictionaryLearning", "SparseCoder", "fit_all", "load"]
+__all__ = ["ROAD", "AlternatingDictionaryLearning", "SparseCoder", "atom_stability", "fit_all", "load"]

@@ -33,7 +33,7 @@ def kind_of(model: Any) -> str:
 
 def pack(model: Any) -> Arrays:
     """Collect the attributes of a fitted model, without those that are None."""
-    names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, *STARTS, "stop_reason_", "rho_")
+    names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, *STARTS, "stop_reason_", "rho_", "atom_stability_")
     arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
@@ -68,8 +68,17 @@ def unpack(model: Any, arrays: Arrays) -> None:
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not match n_iter_")
     model.history_ = History(columns, Finished(model.objective_, model.error_, getattr(model, "exact_", False)))
+    if "atom_stability_" in arrays:
+        model.atom_stability_ = _checked_stability(arrays["atom_stability_"], n_components)
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+
+
+def _checked_stability(values: NDArray[Any], n_components: int) -> NDArray[Any]:
+    """Return the stability of the atoms, saved if it was computed; see ``roadict.atom_stability``."""
+    if values.shape != (n_components,) or values.dtype.kind != "f" or not ((values >= 0) & (values <= 1)).all():
+        raise ValueError("atom_stability_ must hold a number between 0 and 1 for each atom")
+    return values
 
 
 def _set_starts(model: Any, arrays: Arrays) -> None:

@@ -47,6 +47,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """
 
     components_: Array
+    atom_stability_: NDArray[np.float64]
     n_components: int | None
     max_iter: int
     tol: float
@@ -250,6 +251,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _set_fit(self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL) -> None:
         """Set the attributes common to all learners."""
+        self.__dict__.pop("atom_stability_", None)  # that of the atoms of an earlier fit
         self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
         self.objective_, self.error_ = fit.objective, fit.error
         self.history_ = History(fit.outcome.history, Finished(fit.objective, fit.error, fit.exact))
