@@ -28,7 +28,7 @@ from roadict.pictures.patches import all_patches
 from roadict.pictures.resize import luma
 from roadict.pictures.training import Sampling, find_axes, gather
 from roadict.road.penalty import MIN_RHO, WARM, Annealing, auto_rho
-from roadict.road.plan import make_plan
+from roadict.road.plan import Parameters, make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
 from roadict.runs.loop import Rule, View, follow
@@ -63,8 +63,7 @@ def make_problem(name, seed):
 def sweep_run(name, warmth, trial):
     """Objective, recovery error, iterations and convergence of one run; warmth None: constant ρ."""
     data, n_components, truth = make_problem(name, TUNING_SEED + trial)
-    settings = {"formulation": "constrained", "epsilon": "auto", "alpha": None, "beta": None, "rho": "auto"}
-    plan = make_plan(data, None, n_components, **settings, n_init=1, max_iter=2000, anneal=warmth is not None)
+    plan = make_plan(data, None, n_components, Parameters(n_init=1, anneal=warmth is not None))
     start = starting_point(plan.problem.data, n_components, None, None, np.random.default_rng([trial, 77]))
     norm = plan.norm / plan.unit
     rho = auto_rho(norm, n_components / data.shape[1], plan.bound or 0.0)

@@ -1,6 +1,6 @@
 """Recovery of planted dictionaries, on seeds not used for tuning.
 
-python benchmarks/recovery.py settings|sizes|scales|stability [--trials 20]
+python benchmarks/recovery.py settings|sizes|scales|noise|truths|real|spread|stability [--trials 20]
 """
 
 import argparse
@@ -13,6 +13,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import joblib
 import numpy as np
+from noise import noise, real, spread, truths
 from results import table, write_section
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
@@ -23,6 +24,8 @@ from roadict.synthetic import planted
 
 # Defaults: features, atoms, samples, codes, SNR
 SIZES = [
+    (16, 32, 120, {"sparsity": 3}, None),
+    (24, 48, 150, {"sparsity": 3}, None),
     (16, 32, 150, {"sparsity": 3}, None),
     (16, 32, 200, {"sparsity": 3}, None),
     (16, 32, 400, {"sparsity": 3}, None),
@@ -185,8 +188,8 @@ def settings(trials):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["settings", "sizes", "scales", "stability"])
+    commands = (settings, sizes, scales, noise, truths, real, spread, stability)
+    parser.add_argument("what", choices=[command.__name__ for command in commands])
     parser.add_argument("--trials", type=int, default=20)
     arguments = parser.parse_args()
-    commands = {"settings": settings, "sizes": sizes, "scales": scales, "stability": stability}
-    commands[arguments.what](arguments.trials)
+    next(command for command in commands if command.__name__ == arguments.what)(arguments.trials)

@@ -5,7 +5,8 @@ import operator
 import numpy as np
 
 PLANTED = int.from_bytes(b"road", "big")
-START, STABILITY, DICTIONARY, PREDICTOR, DENOISING, INPAINTING, TRIAL_START, TRIAL_DRAW = 1, 2, 11, 12, 13, 14, 21, 22
+START, NOISE_MASK, NOISE_START, STABILITY = 1, 2, 3, 4
+DICTIONARY, PREDICTOR, DENOISING, INPAINTING, TRIAL_START, TRIAL_DRAW = 11, 12, 13, 14, 21, 22
 """Keys of ``streams``, one per purpose: data and start of the same seed are independent."""
 
 RandomStateLike = int | np.random.Generator | np.random.RandomState | np.random.SeedSequence | None

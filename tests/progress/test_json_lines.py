@@ -59,7 +59,7 @@ def test_quiet_commands_write_no_events(learn, monkeypatch):
 
 def test_atoms_survive_the_round_trip(capsys):
     class Snapshot:
-        start, iteration, objective = 1, 3, 2.5
+        stage, start, iteration, objective = "search", 1, 3, 2.5
         dictionary = np.arange(6.0).reshape(2, 3)
 
     json_lines.SnapshotEvents()(Snapshot())

@@ -10,7 +10,7 @@ from roadict.formulation import Formulation, check_penalties, constrained, inexa
 from roadict.progress.terminal import PlainProgress, ProgressLine
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.penalty import FINAL_RESIDUAL, UPDATE_EVERY, Annealing
-from roadict.road.plan import make_plan
+from roadict.road.plan import Parameters, make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
 from roadict.runs.loop import Rule, View, follow
@@ -155,9 +155,7 @@ def test_floor_with_missing_entries_is_attainable():
 
 
 def plan(X, n_components=8, **changes):
-    parameters = {"formulation": "constrained", "epsilon": "auto", "alpha": None, "beta": None, "rho": "auto"}
-    parameters |= {"anneal": True, "n_init": None, "max_iter": 2000}
-    return make_plan(X, None, n_components, **(parameters | changes))
+    return make_plan(X, None, n_components, Parameters(**changes))
 
 
 def test_engines_see_data_of_order_one_in_any_units():

@@ -14,6 +14,39 @@ from roadict.runs.result import Fit
 from roadict.runs.state import Restorable, RunState
 
 
+class FitJournal:
+    """The finished starts of a fit in progress, and what it has found out before; saved with its current run.
+
+    Parameters
+    ----------
+    checkpoints : Checkpoints or None
+        None: nothing is saved.
+
+    Attributes
+    ----------
+    fits : list of Fit
+        The fits of the finished starts, of a loaded checkpoint to begin with.
+    notes : dict
+        JSON values, saved with every checkpoint.
+    """
+
+    def __init__(self, checkpoints: Checkpoints | None) -> None:
+        self._checkpoints = checkpoints
+        self._loaded = None if checkpoints is None else checkpoints.take_loaded()
+        self.fits: list[Fit] = [] if self._loaded is None else finished_fits(self._loaded)
+        self.notes: Metadata = {} if checkpoints is None else checkpoints.notes
+
+    def open_run(self, run: Restorable) -> "tuple[RunJournal | None, tuple[History | None, int]]":
+        """Return what saves this run; and the history and level it continues from, once its state is restored."""
+        loaded, self._loaded = self._loaded, None  # its arrays map files, freed with the last reference
+        resumed = (None, 0) if loaded is None or not _has_run(loaded) else resume(loaded, run)
+        return None if self._checkpoints is None else RunJournal(self._checkpoints, run, self.fits), resumed
+
+    def open_stage(self) -> "RunJournal | None":
+        """Return what stops a run that is not saved, but repeated if the fit resumes."""
+        return None if self._checkpoints is None else RunJournal(self._checkpoints, None, self.fits)
+
+
 @dataclass(frozen=True)
 class RunJournal:
     """Save a fit between two iterations; a ``Journal`` of the loop.
@@ -21,8 +54,8 @@ class RunJournal:
     Attributes
     ----------
     checkpoints : Checkpoints
-    run : Restorable
-        The current run.
+    run : Restorable or None
+        The current run; None: it is not saved, and a checkpoint is written only when the fit has to stop.
     fits : list of Fit
         The fits of earlier starts.
     level : int
@@ -30,17 +63,18 @@ class RunJournal:
     """
 
     checkpoints: Checkpoints
-    run: Restorable
+    run: Restorable | None
     fits: list[Fit]
     level: int = 0
 
     def wants(self) -> tuple[int, int]:
         """Whether a checkpoint is due, and the signal that asks the run to stop, or 0."""
-        return self.checkpoints.wants()
+        due, stop = self.checkpoints.wants()
+        return (0 if self.run is None else due), stop
 
     def save(self, columns: Columns, stop: int) -> None:
         """Write a checkpoint."""
-        state = self.run.state()
+        state = RunState({}, {}) if self.run is None else self.run.state()
         shared = {f"run.{name}": array for name, array in state.shared.items()} | {"history": _table(columns)}
         local = {f"run.{name}": array for name, array in state.local.items()}
         metadata: Metadata = {
@@ -92,6 +126,10 @@ def resume(loaded: LoadedCheckpoint, run: Restorable) -> tuple[History, int]:
         _check(loaded, fresh.local, local, rows=True)
         run.restore(RunState(local, shared), start)
     return _history(loaded, "history"), int(loaded.metadata["level"])
+
+
+def _has_run(loaded: LoadedCheckpoint) -> bool:
+    return any(name.startswith("run.") for name in loaded.shared)
 
 
 def _run_arrays(arrays: Arrays) -> Arrays:

@@ -358,6 +358,11 @@ def report(model: "Learned") -> None:
         f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
         f"{unused} of {len(model.components_)} atoms unused"
     )
+    if getattr(model, "epsilon_path_", None) is not None and model.epsilon_:
+        typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
+    advice = getattr(model, "dense_advice", "")
+    if advice and model.stop_reason_ == "converged":
+        typer.echo(advice)
 
 
 def _starts(model: "Learned") -> str:

@@ -109,27 +109,52 @@ def encode(
     -------
     array of shape (n_samples, n_components)
     """
+    codes, n_unconverged = encode_counting(
+        data,
+        observed,
+        dictionary,
+        algorithm=algorithm,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=alpha,
+        epsilon=epsilon,
+        start=start,
+        n_jobs=n_jobs,
+    )
+    if n_unconverged:
+        text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
+        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
+    return codes
+
+
+def encode_counting(
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    dictionary: Array,
+    *,
+    algorithm: str,
+    n_nonzero_coefs: int | None = None,
+    alpha: float | None = None,
+    epsilon: ArrayLike | None = None,
+    start: Array | None = None,
+    n_jobs: int | None = None,
+) -> tuple[Array, int]:
+    """Code like ``encode``; return the number of samples that missed the tolerance instead of warning."""
     reject_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
     if algorithm in GREEDY:
         problem = scale_problem(data, observed, dictionary, per_atom=True)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
-            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
-        return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
+            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs), 0
+        return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs), 0
     problem = scale_problem(data, observed, dictionary, per_atom=False)
     if algorithm == "threshold":
-        return threshold(problem, _weights(problem, alpha), n_jobs)
+        return threshold(problem, _weights(problem, alpha), n_jobs), 0
     if algorithm == "half":
         counts = _sparsity(problem, n_nonzero_coefs or 0, False)
-        codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
-    elif algorithm == "lasso":
-        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs)
-    else:
-        codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
-    if n_unconverged:
-        text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
-        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
-    return codes
+        return half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
+    if algorithm == "lasso":
+        return lasso(problem, _weights(problem, alpha), start, n_jobs)
+    return basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
 
 
 def default_sparsity(n_observed: Any) -> Any:

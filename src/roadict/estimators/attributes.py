@@ -6,6 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.road.noise import EpsilonPath
 from roadict.runs.history import COLUMNS, TWO_STAGE_COLUMNS, Finished, History
 from roadict.runs.loop import StopReason
 from roadict.tensors import plain
@@ -22,6 +23,8 @@ OPTIONAL = ("epsilon_", "alpha_")
 WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
 STARTS = ("exact_", "n_starts_", "n_starts_agreed_")
 """Of ROAD; version 0.1 did not save them."""
+PATH = "epsilon_path_"
+"""Prefix of the columns of ``EpsilonPath``; optional."""
 FORMER_NAMES = {"code_change": "primal", "atom_change": "dual"}
 """History columns of two-stage methods, by their names in version 0.1."""
 
@@ -37,6 +40,9 @@ def pack(model: Any) -> Arrays:
     arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
+    path = getattr(model, "epsilon_path_", None)
+    if path is not None:
+        arrays |= {f"{PATH}{name}": np.asarray(value) for name, value in path.to_json().items()}
     return arrays | {f"history_{name}": column for name, column in model.history_.items()}
 
 
@@ -64,6 +70,8 @@ def unpack(model: Any, arrays: Arrays) -> None:
     if kind == "ROAD":
         model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
         _set_starts(model, arrays)
+        path = {name.removeprefix(PATH): array for name, array in arrays.items() if name.startswith(PATH)}
+        model.epsilon_path_ = EpsilonPath.from_json(path) if path else None
     columns = _columns(kind, arrays)
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not match n_iter_")

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
+from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
@@ -20,11 +22,11 @@ from roadict.estimators.shared import warn_user
 from roadict.formulation import Triple
 from roadict.ranks.collectives import largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
-from roadict.road.multistart import Settings, learn
-from roadict.road.plan import FORMULATIONS, Plan, make_plan
+from roadict.road.learning import Learned, learn_data
+from roadict.road.multistart import Settings
+from roadict.road.plan import FORMULATIONS, Parameters, Plan, make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
-from roadict.runs.result import Fit
 from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
 
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from roadict.engines.gpu.batch import Pool
 
 Array = NDArray[np.floating]
+
+
+DENSE = 0.8
+"""Nonzero codes per sample, relative to the dimensions of the data, from which codes count as hardly sparse."""
 
 
 class ROAD(Learner):
@@ -131,6 +137,10 @@ class ROAD(Learner):
         Penalty used; its last value if it was annealed.
     epsilon_ : float or None
         Bound used on the relative error ("constrained").
+    epsilon_path_ : EpsilonPath or None
+        How the noise level was chosen: hidden error, its standard error and nonzeros over epsilon and alpha;
+        ``to_frame()`` and ``plot()``. None: it was given, the exact finish made it superfluous, or there were too few
+        entries to hide.
     atom_usage_ : array of shape (n_components,)
         Fraction of the samples that use each atom. Unused atoms (0) have unit norm too.
     transform_alpha_ : float
@@ -246,7 +256,10 @@ class ROAD(Learner):
         data, observed = self._validate_on_ranks(X, comm)
         problem = consistent_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
-        plan = self._plan(data, observed, n_components, comm)
+        parameters = self._parameters()
+        plan = make_plan(data, observed, n_components, parameters, comm)
+        if plan.warning is not None and comm.rank == 0:
+            warn_user(plan.warning)
         dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components))
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
@@ -255,18 +268,18 @@ class ROAD(Learner):
         settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
         with open_checkpoints(self.checkpoint, problem, data, observed, comm) as checkpoints:
             seed = shared_seed(self.random_state, checkpoints, comm)
-            starts = self._starts(plan, n_components, dictionary, codes, seed)
-            fit = yield from learn(plan, starts, settings, checkpoints)
-        self._set_attributes(fit, plan)
+            starts = partial(self._starts, n_components=n_components, dictionary=dictionary, codes=codes, seed=seed)
+            journal = FitJournal(checkpoints)
+            learned = yield from learn_data(
+                data, observed, n_components, parameters, plan, starts, settings, seed, journal, dictionary
+            )
+        self._set_attributes(learned)
         self._convert_outputs_like(X)
         if comm.rank == 0:
             self._warn_unless_converged()
 
-    def _plan(self, data: Array, observed: NDArray[np.bool_] | None, n_components: int, comm: Comm) -> Plan:
-        plan = make_plan(
-            data,
-            observed,
-            n_components,
+    def _parameters(self) -> Parameters:
+        return Parameters(
             formulation=self.formulation,
             epsilon=self.epsilon,
             alpha=self.alpha,
@@ -275,11 +288,7 @@ class ROAD(Learner):
             n_init=self.n_init,
             max_iter=self.max_iter,
             anneal=self.dict_init is None and self.code_init is None,
-            comm=comm,
         )
-        if plan.warning is not None and comm.rank == 0:
-            warn_user(plan.warning)
-        return plan
 
     def _transform_coding(self) -> Coding:
         return Coding(
@@ -345,7 +354,8 @@ class ROAD(Learner):
         for rng in others:
             yield starting_point(data, n_components, None, None, rng, comm)
 
-    def _set_attributes(self, fit: Fit, plan: Plan) -> None:
+    def _set_attributes(self, learned: Learned) -> None:
+        fit, plan, self.epsilon_path_ = learned
         self._set_fit(fit, plan.problem.data.dtype, plan.comm)
         self.exact_, self.n_starts_, self.n_starts_agreed_ = fit.exact, fit.n_starts, fit.n_agreed
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
@@ -354,6 +364,19 @@ class ROAD(Learner):
         per_sample = max(1.0, float(self.atom_usage_.sum()))
         coarse = max(0.01, (plan.bound or 0.0) / math.sqrt(per_sample)) * plan.norm
         self.transform_alpha_ = plan.alpha * plan.unit if self.formulation == "lasso" else coarse
+
+    @property
+    def dense_advice(self) -> str:
+        """What to do about codes with nearly as many nonzeros per sample as the data have dimensions; "" if sparse."""
+        dimensions, used = min(self.components_.shape), float(self.atom_usage_.sum())
+        if self.exact_ or used < DENSE * dimensions:
+            return ""
+        remedy = "a larger epsilon" if self.formulation == "constrained" else "a larger alpha"
+        other = ', formulation="lasso"' if self.formulation == "constrained" else ""
+        return (
+            f"samples use {used:.1f} of {dimensions} dimensions, so the codes are hardly sparse: "
+            f"pass {remedy}{other} or fewer n_components"
+        )
 
     def _warn_unless_converged(self) -> None:
         message = None
@@ -368,7 +391,7 @@ class ROAD(Learner):
             message = (
                 f"ROAD has not converged in max_iter={self.max_iter} iterations: primal residual "
                 f"{last['primal']:.2e}, dual residual {last['dual']:.2e} (tol={self.tol:g}), data error "
-                f"{last['error']:.2e}{bound}; pass a larger max_iter or tol"
+                f"{last['error']:.2e}{bound}; {self.dense_advice or 'pass a larger max_iter or tol'}"
             )
         if message is not None:
             warn_user(message, ConvergenceWarning)

@@ -71,6 +71,7 @@ class SnapshotEvents:
     def __call__(self, snapshot: RunSnapshot) -> None:
         """Write an event."""
         values: dict[str, Any] = {
+            "stage": snapshot.stage,
             "start": snapshot.start,
             "iteration": snapshot.iteration,
             "objective": snapshot.objective,

@@ -26,6 +26,7 @@ class RunProgress(Protocol):
     max_iter: int
     start: int
     n_starts: int
+    stage: str
 
     @property
     def objective(self) -> float:
@@ -37,8 +38,12 @@ class RunProgress(Protocol):
 
 
 def measures_text(reading: RunProgress) -> str:
-    """Return objective and residuals for a progress line, and the start if there are several."""
+    """Return objective and residuals for a progress line, and the stage or the start if there are several."""
     start = f"start {reading.start}  " if reading.n_starts > 1 else ""
+    if reading.stage == "noise":
+        start = f"noise level, round {reading.start}  "
+    elif reading.stage != "search":
+        start = f"{reading.stage}  "
     residuals = "  ".join(f"{name.replace('_', ' ')} {value:.1e}" for name, value in reading.residuals.items())
     return f"{start}objective {reading.objective:.6g}  {residuals}"
 

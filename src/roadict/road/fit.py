@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.polish import merge_duplicates, polish_codes
+from roadict.coders.registry import encode_counting
 from roadict.linalg import leading_signs
-from roadict.ranks.collectives import median, norm, total
+from roadict.ranks.collectives import norm, total
 from roadict.road.plan import Plan
 from roadict.runs.loop import ERROR_SLACK, Outcome
 from roadict.runs.result import Fit, relative_error
@@ -18,8 +19,14 @@ DEFAULT_TOL = 1e-4
 """Tolerance of the polish if the user's is 0."""
 MAX_NEGLIGIBLE = 1e-2
 """Maximum share of a sample that the polish discards, however inaccurate the run."""
-MAX_WEIGHTS = 30
+MAX_WEIGHTS = 40
 """Maximum number of weights tried to meet the error bound."""
+BOUND_MET = 0.9995
+"""Share of the error bound that the codes use at least."""
+FIRST_WEIGHT = 0.1
+"""First Lasso weight tried, relative to the root-mean-square norm of the samples."""
+MINIMAL = 5e-4
+"""Relative excess of Σ|codes| over its minimum up to which sparser codes of a sample are taken."""
 MAX_POLISHES = 6
 """Maximum number of polishes, each discarding half as much as the one before."""
 
@@ -30,19 +37,56 @@ def error_slack(tol: float) -> float:
 
 
 def polished_fit(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
-    """Polish the codes of a run and build its fit."""
-    merged = merge_duplicates(dictionary, raw)
-    return build_fit(plan, outcome, dictionary, _polish(plan, dictionary, merged, tol, n_jobs))
+    """Replace the codes of a run by the minimal ones for its atoms, and build its fit."""
+    codes = minimal_codes(plan, dictionary, merge_duplicates(dictionary, raw), tol, n_jobs)
+    return build_fit(plan, outcome, dictionary, merge_duplicates(dictionary, codes))
+
+
+def minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
+    """Minimise the formulation's objective over the codes, for these atoms.
+
+    Without an error bound or a Lasso weight (the inexact form) the raw codes are refitted on their support.
+
+    Parameters
+    ----------
+    plan : Plan
+    dictionary : array of shape (n_components, n_features)
+    raw : array of shape (n_samples, n_components)
+        Codes of the run.
+    tol : float
+        Tolerance of the run.
+    n_jobs : int or None
+    """
+    data, observed = plan.problem.data, plan.problem.observed
+    if plan.alpha:
+        return encode_counting(
+            data, observed, dictionary, algorithm="lasso", alpha=plan.alpha, start=raw, n_jobs=n_jobs
+        )[0]
+    if plan.bound:
+        return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs)
+    codes = _polish(plan, dictionary, raw, tol, n_jobs)
+    if plan.bound is None:
+        return codes
+    least = encode_counting(data, observed, dictionary, algorithm="basis-pursuit", n_jobs=n_jobs)[0]
+    residual = data - codes @ dictionary
+    if observed is not None:
+        residual = residual * observed
+    keep = np.linalg.norm(residual, axis=1) <= error_slack(tol) * np.linalg.norm(data, axis=1)
+    keep &= np.abs(codes).sum(axis=1) <= (1 + MINIMAL) * np.abs(least).sum(axis=1)
+    keep &= (codes != 0).sum(axis=1) <= (least != 0).sum(axis=1)
+    return np.where(keep[:, None], codes, least)
 
 
 def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
     """Measure the fit, fix signs (entry of largest magnitude of an atom positive), convert to the user's units."""
-    comm = plan.comm
-    error = relative_error(plan.problem.data, plan.problem.observed, codes, dictionary, comm)
-    misfit = error * norm(comm, plan.problem.data)
+    comm, data = plan.comm, plan.problem.data
+    if plan.lengths is not None:
+        data, codes = data * plan.lengths, codes * plan.lengths
+    error = relative_error(data, plan.problem.observed, codes, dictionary, comm)
+    misfit = error * norm(comm, data)
     size = total(comm, float(np.abs(codes).sum(dtype=np.float64)))
     objective = size + plan.problem.formulation.misfit_cost(misfit)
-    signs, dtype = leading_signs(dictionary), plan.problem.data.dtype
+    signs, dtype = leading_signs(dictionary), data.dtype
     return Fit(
         outcome,
         (dictionary * signs[:, None]).astype(dtype),
@@ -54,15 +98,13 @@ def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, 
 
 
 def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
-    """Polish the codes, discarding about as much as the error bound allows."""
-    if plan.bound:
-        return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs)
+    """Refit the codes on their support, discarding about as much as the tolerance allows."""
     data, observed, comm = plan.problem.data, plan.problem.observed, plan.comm
     raw_error = relative_error(data, observed, raw, dictionary, comm)
     allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
     negligible = min(max(error_slack(tol), raw_error) / 2, MAX_NEGLIGIBLE)
     for _ in range(MAX_POLISHES):
-        codes = polish_codes(data, observed, dictionary, raw, alpha=plan.alpha, negligible=negligible, n_jobs=n_jobs)
+        codes = polish_codes(data, observed, dictionary, raw, negligible=negligible, n_jobs=n_jobs)
         if relative_error(data, observed, codes, dictionary, comm) <= allowed:
             return codes
         negligible /= 2
@@ -70,33 +112,24 @@ def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int |
 
 
 def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
-    """Return Lasso codes on the support and signs of the raw ones whose error just meets the bound.
+    """Return the Lasso codes whose error just meets the bound.
 
-    All samples share one weight, as at the minimum of Σ|codes| under a common bound. Codes that change sign are
-    discarded. The raw codes are returned if they meet the bound with a smaller sum, or if even least squares violates
-    it.
+    All samples share one weight, as at the minimum of Σ|codes| under a common bound. If even the smallest weight
+    violates the bound, its codes are the nearest.
     """
     data, observed, comm = plan.problem.data, plan.problem.observed, plan.comm
-
-    def polished(weight: float) -> tuple[Array, bool]:
-        codes = polish_codes(data, observed, dictionary, raw, alpha=weight, negligible=0.0, n_jobs=n_jobs)
-        return codes, relative_error(data, observed, codes, dictionary, comm) <= bound
-
-    low, high = 0.0, math.inf
-    best, met = polished(0.0)
-    if not met:
-        return raw
-    residual = data - raw @ dictionary
-    correlations = np.abs((residual if observed is None else residual * observed) @ dictionary.T)[raw != 0]
-    weight = median(comm, correlations) if total(comm, correlations.size) else 0.0
+    low, high, weight = 0.0, math.inf, FIRST_WEIGHT * plan.norm / plan.unit
+    codes, best = raw, None
     for _ in range(MAX_WEIGHTS):
-        if not low < weight < high:
-            break
-        codes, met = polished(weight)
-        if met:
+        codes, _ = encode_counting(
+            data, observed, dictionary, algorithm="lasso", alpha=weight, start=codes, n_jobs=n_jobs
+        )
+        error = relative_error(data, observed, codes, dictionary, comm)
+        if error <= bound:
             low, best = weight, codes
+            if error >= BOUND_MET * bound:
+                break
         else:
             high = weight
-        weight = 2 * low if math.isinf(high) else (low + high) / 2
-    smaller = total(comm, float(np.abs(raw).sum())) < total(comm, float(np.abs(best).sum()))
-    return raw if smaller and relative_error(data, observed, raw, dictionary, comm) <= bound else best
+        weight = 4 * low if math.isinf(high) else high / 4 if low == 0 else math.sqrt(low * high)
+    return codes if best is None else best

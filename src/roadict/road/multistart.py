@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints.journal import RunJournal, finished_fits, resume
-from roadict.checkpoints.schedule import Checkpoints
+from roadict.checkpoints.journal import FitJournal, RunJournal
 from roadict.engines.protocol import Engine
 from roadict.engines.registry import make_engine
 from roadict.exact_finish.search import ExactFit, find_exact_fit
 from roadict.metrics import dictionary_error
 from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import Comm
-from roadict.road.fit import build_fit, error_slack, polished_fit
+from roadict.road.fit import build_fit, error_slack, minimal_codes, polished_fit
 from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
 from roadict.runs.driving import Fitting
@@ -68,14 +67,13 @@ class Settings:
     executor: Executor | None = None
 
 
-def learn(
-    plan: Plan, starts: Iterable[Start], settings: Settings, checkpoints: Checkpoints | None = None
-) -> Fitting[Fit]:
+def learn(plan: Plan, starts: Iterable[Start], settings: Settings, journal: FitJournal) -> Fitting[Fit]:
     """Run ROAD from one start after another; return the fit with the smallest objective within the error bound.
 
     The remaining starts are skipped once a fit is exact or the best ``plan.required_agreement`` fits agree in objective
     and atoms: poor local minima mostly differ from each other, whereas the global one recurs. A run ended by a callback
-    is the last.
+    is the last. If the samples were scaled for the search and no fit is exact, a last run continues from the best fit
+    on the samples as they are.
 
     Parameters
     ----------
@@ -83,28 +81,67 @@ def learn(
     starts : iterable of (dictionary, codes)
         In the engine's units.
     settings : Settings
-    checkpoints : Checkpoints or None
-        Saves the fit periodically; the fit resumes from the loaded checkpoint, if any.
+    journal : FitJournal
+        Holds the fits of the first starts, if these have been run, and saves the fit periodically.
     """
-    loaded = None if checkpoints is None else checkpoints.take_loaded()
-    fits = [] if loaded is None else finished_fits(loaded)
+    fits = journal.fits
+    yield from run_starts(plan, starts, settings, journal)
+    best = best_of(fits, plan, settings.tol)
+    agreed = sum(fit is best or _same(fit, best) for fit in fits)
+    n_starts = len(fits)
+    if plan.lengths is not None and not best.exact and best.outcome.stop_reason in ("converged", "max_iter"):
+        best = yield from _last_step(plan, best, settings, journal)
+    return replace(best, n_starts=n_starts, n_agreed=agreed)
+
+
+def run_starts(
+    plan: Plan, starts: Iterable[Start], settings: Settings, journal: FitJournal, at_most: int | None = None
+) -> Fitting[None]:
+    """Run the starts that are left, ``at_most`` so many in all; appends to ``journal.fits``."""
+    fits = journal.fits
     for index, (start, annealing) in enumerate(zip(starts, plan.runs, strict=True)):
         if index < len(fits):
             continue
-        problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
-        engine = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm, settings.pool)
-        view = View(plan.unit, index + 1, len(plan.runs), settings.watched)
-        with closing(engine):
-            journal = None if checkpoints is None else RunJournal(checkpoints, engine, fits)
-            resumed = (None, 0) if loaded is None else resume(loaded, engine)
-            loaded = None  # its arrays map files, whose disk space is freed with the last reference
-            fit = yield from _run(plan, engine, start, annealing, settings, view, journal, resumed)
+        if _settled(fits, plan, settings.tol) or index == at_most:
+            break
+        view = View(plan.unit, index + 1, len(plan.runs), settings.watched, code_unit=plan.lengths)
+        fit = yield from _fit_from(plan, start, annealing, settings, view, journal)
         fits.append(fit)
         yield fit
-        if fit.exact or fit.outcome.stop_reason == "callback" or _agree(fits, plan, settings.tol):
-            break
-    best = _ranked(fits, plan, settings.tol)[0]
-    return replace(best, n_starts=len(fits), n_agreed=sum(fit is best or _same(fit, best) for fit in fits))
+
+
+def _last_step(plan: Plan, best: Fit, settings: Settings, journal: FitJournal) -> Fitting[Fit]:
+    """Continue from the best fit on the samples as they are, if iterations are left; return the better of the two."""
+    before = best.outcome.history
+    if len(before["objective"]) >= settings.max_iter:
+        return best
+    dtype = plan.problem.data.dtype
+    start = best.dictionary, (best.codes / dtype.type(plan.unit)).astype(dtype)
+    view = View(plan.unit, 1, 1, settings.watched, "last step")
+    fit = yield from _fit_from(plan.last_step(), start, None, settings, view, journal, before)
+    yield fit
+    if fit.exact or fit.outcome.stop_reason == "callback":
+        return fit
+    better = fit.objective <= best.objective and fit.outcome.stop_reason in ("converged", best.outcome.stop_reason)
+    return fit if better else best
+
+
+def _fit_from(
+    plan: Plan,
+    start: Start,
+    annealing: Annealing | None,
+    settings: Settings,
+    view: View,
+    journal: FitJournal,
+    before: History | None = None,
+) -> Fitting[Fit]:
+    """Run from one start; ``before``: the history that the run continues."""
+    problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+    engine = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm, settings.pool)
+    with closing(engine):
+        saving, (history, level) = journal.open_run(engine)
+        resumed = (before if history is None else history), level
+        return (yield from _run(plan, engine, start, annealing, settings, view, saving, resumed))
 
 
 def _run(
@@ -176,6 +213,22 @@ def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, setting
     return build_fit(plan, outcome, found.dictionary, found.codes, exact=True)
 
 
+def finish_exactly(plan: Plan, fit: Fit, settings: Settings) -> Fitting[Fit | None]:
+    """Return an exact fit near a fit with another error bound, if there is one: then its data were exact after all.
+
+    ``plan``: that of error bound 0.
+    """
+    atoms = fit.dictionary
+    codes = minimal_codes(plan, atoms, np.zeros_like(fit.codes), settings.tol, settings.n_jobs)
+    exact = yield from _exact_fit(plan, fit.outcome, atoms, codes, settings)
+    return None if exact is None else replace(exact, n_starts=fit.n_starts, n_agreed=fit.n_agreed)
+
+
+def best_of(fits: list[Fit], plan: Plan, tol: float) -> Fit:
+    """Return the best fit."""
+    return _ranked(fits, plan, tol)[0]
+
+
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
     """Sort fits, best first: exact, finite, smallest violation of the error bound, smallest objective."""
     allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
@@ -187,8 +240,10 @@ def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
     return sorted(fits, key=order)
 
 
-def _agree(fits: list[Fit], plan: Plan, tol: float) -> bool:
-    """Whether the best ``plan.required_agreement`` fits have the same objective and atoms."""
+def _settled(fits: list[Fit], plan: Plan, tol: float) -> bool:
+    """Whether further starts are skipped: a fit is exact, was ended by a callback, or the best ones agree."""
+    if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in fits):
+        return True
     if len(fits) < plan.required_agreement:
         return False
     best, *others = _ranked(fits, plan, tol)[: plan.required_agreement]

@@ -1,7 +1,7 @@
 """From the parameters of ROAD to a problem for an engine: scale, formulation, error bound and penalties."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ REQUIRED_AGREEMENT = 2
 """Fits that must agree for the remaining starts to be skipped."""
 SCARCE = 6
 """Samples per atom below which poor local minima recur too, so that one more fit must agree."""
+SMALLEST_LENGTH = 1e-4
+"""Smallest norm by which a sample is divided, relative to the root-mean-square norm: less may be rounding."""
+LAST_RHO = 10.0
+"""ρ of the last step, relative to the constant one: about where annealed runs end."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
 
 
@@ -53,6 +57,11 @@ class Plan:
         The ranks over which the samples are distributed.
     n_samples : int
         On all ranks.
+    tries_exact_finish : bool
+        Whether runs try the exact finish: error bound 0, no missing entries, annealed ρ.
+    lengths : array of shape (n_samples, 1), or None
+        What the problem's samples were divided by, so that all have the same norm and count alike in the search; None:
+        nothing.
     """
 
     problem: Problem
@@ -65,29 +74,51 @@ class Plan:
     warning: str | None
     comm: Comm
     n_samples: int
+    tries_exact_finish: bool = False
+    lengths: Array | None = None
 
     @property
-    def tries_exact_finish(self) -> bool:
-        """Whether runs try the exact finish: error bound 0, no missing entries, annealed ρ."""
-        return self.bound == 0 and self.problem.observed is None and self.runs[0] is not None
+    def scarce(self) -> bool:
+        """Whether samples are so few that poor local minima recur."""
+        return self.required_agreement > REQUIRED_AGREEMENT
+
+    def last_step(self) -> "Plan":
+        """Plan one more run, without annealing, on the samples as they are."""
+        if self.lengths is None:
+            return self
+        rhos = (LAST_RHO * self.problem.rhos[0],) * 3
+        problem = replace(self.problem, data=self.problem.data * self.lengths, rhos=rhos)
+        return replace(self, problem=problem, runs=(None,), lengths=None)
 
 
-def make_plan(
-    data: Array,
-    observed: Mask,
-    n_components: int,
-    *,
-    formulation: str,
-    epsilon: float | str,
-    alpha: float | None,
-    beta: float | Triple | None,
-    rho: float | Triple | str,
-    n_init: int | None,
-    max_iter: int,
-    anneal: bool,
-    comm: Comm = SERIAL,
-) -> Plan:
-    """Resolve the parameters of ``ROAD`` of the same names; raises ValueError if they cannot be met.
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of ``ROAD`` of the same names, and whether an automatic ρ may be annealed, which forgets the start."""
+
+    formulation: str = "constrained"
+    epsilon: float | str = "auto"
+    alpha: float | None = None
+    beta: float | Triple | None = None
+    rho: float | Triple | str = "auto"
+    n_init: int | None = None
+    max_iter: int = 2000
+    anneal: bool = True
+
+    @property
+    def noise_is_unknown(self) -> bool:
+        """Whether the bound, or the weight of the Lasso form, is to follow from the data.
+
+        A numeric ρ with one start is the plain iteration of the paper.
+        """
+        if not isinstance(self.rho, str) and self.n_init in (None, 1):
+            return False
+        if self.formulation == "lasso":
+            return self.alpha is None
+        return self.formulation == "constrained" and isinstance(self.epsilon, str)
+
+
+def make_plan(data: Array, observed: Mask, n_components: int, parameters: Parameters, comm: Comm = SERIAL) -> Plan:
+    """Resolve the parameters; raises ValueError if they cannot be met.
 
     Parameters
     ----------
@@ -95,8 +126,8 @@ def make_plan(
         This rank's samples, zero at unobserved entries. Not zero on all ranks.
     observed : bool array like data, or None
     n_components : int
-    anneal : bool
-        Whether an automatic ρ may be annealed, which forgets the start.
+    parameters : Parameters
+        ``epsilon="auto"``: 0, or slightly above the floor if there are fewer atoms than the rank of the data.
     comm : Comm
         All ranks make the same plan, each for its own samples.
     """
@@ -105,26 +136,41 @@ def make_plan(
     data, unit = of_order_one(data, top)
     size, n_samples = sample_norm(data, observed, comm), sum(counts(comm, len(data)))
     bound, weight, bound_warning = None, 0.0, None
-    if formulation == "constrained":
-        bound, bound_warning = _relative_bound(data, observed, n_components, epsilon, comm)
+    if parameters.formulation == "constrained":
+        bound, bound_warning = _relative_bound(data, observed, n_components, parameters.epsilon, comm)
         form = forms.constrained(bound * norm(comm, data))
-    elif formulation == "lasso":
+    elif parameters.formulation == "lasso":
+        alpha = parameters.alpha
         weight = penalty.auto_alpha(size) if alpha is None else checks.real_number("alpha", alpha) / unit
         form = forms.lasso(1 / weight)
     else:
         if observed is not None:
             raise ValueError('formulation="inexact" does not support missing values; use "constrained" or "lasso"')
-        form = forms.inexact(penalty.auto_betas(size) if beta is None else _scaled("beta", beta, unit))
-    ratio = n_components / data.shape[1]
+        form = forms.inexact(
+            penalty.auto_betas(size) if parameters.beta is None else _scaled("beta", parameters.beta, unit)
+        )
+    ratio, rho, n_init = n_components / data.shape[1], parameters.rho, parameters.n_init
     rhos, warning = _penalties(form, rho, penalty.auto_rho(size, ratio, bound or 0.0), size, unit)
-    problem = Problem(data, observed, form, rhos)
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
     scarce = n_samples < SCARCE * n_components
-    if isinstance(rho, str) and form.exact_consensus and anneal:
+    exact, lengths = False, None
+    if isinstance(rho, str) and form.exact_consensus and parameters.anneal:
         exact = bound == 0 and observed is None
-        runs = penalty.annealings(rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=max_iter)
+        runs = penalty.annealings(
+            rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=parameters.max_iter
+        )
+    if exact:
+        lengths = _relative_lengths(data, size)
+        data = data / lengths
+    problem = Problem(data, observed, form, rhos)
     warning, required = warning or bound_warning, REQUIRED_AGREEMENT + scarce
-    return Plan(problem, runs, required, unit, bound, weight, size * unit, warning, comm, n_samples)
+    return Plan(problem, runs, required, unit, bound, weight, size * unit, warning, comm, n_samples, exact, lengths)
+
+
+def _relative_lengths(data: Array, size: float) -> Array:
+    """Norms of the samples relative to their root-mean-square, as a column; 1 for samples that are (almost) zero."""
+    lengths = np.linalg.norm(data.astype(np.float64), axis=1, keepdims=True) / size
+    return np.where(lengths > SMALLEST_LENGTH, lengths, 1.0).astype(data.dtype)
 
 
 def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roadict.ranks.collectives import allreduce_max
 from roadict.ranks.comm import SERIAL, Comm
@@ -57,12 +58,18 @@ class View:
         Number of the start, counting from 1, and maximum number of starts.
     watched : bool
         Whether every iteration is observed; if not, a GPU carries out several at a time.
+    stage : str
+        The part of the fit that the run belongs to.
+    code_unit : array of shape (n_samples, 1), or None
+        What each sample's codes are multiplied by, besides the unit.
     """
 
     unit: float = 1.0
     start: int = 1
     n_starts: int = 1
     watched: bool = True
+    stage: str = "search"
+    code_unit: NDArray[np.floating] | None = None
 
 
 class Journal(Protocol):
@@ -130,7 +137,8 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Generator[Sna
             max_iter=rule.max_iter,
             start=view.start,
             n_starts=view.n_starts,
-            unit=view.unit,
+            stage=view.stage,
+            code_unit=view.unit if view.code_unit is None else view.unit * view.code_unit,
             finite=finite,
         )
         try:

@@ -20,6 +20,9 @@ class Snapshot:
     ----------
     start, n_starts : int
         Number of the start, counting from 1, and maximum number of starts.
+    stage : {"noise", "search", "last step"}
+        What the run is for: to find the noise level (ROAD, with part of the entries hidden; its codes are those of the
+        samples it uses), to find the atoms, or to continue the best search on samples that were scaled for it.
     iteration, max_iter : int
     objective, error, seconds : float
         Measures of this iteration, as in ``history_``.
@@ -51,12 +54,13 @@ class Snapshot:
         max_iter: int,
         start: int = 1,
         n_starts: int = 1,
-        unit: float = 1.0,
+        stage: str = "search",
+        code_unit: float | Array = 1.0,
         finite: bool = True,
     ) -> None:
-        self._run, self._row, self._residuals, self._unit = run, row, residuals, unit
+        self._run, self._row, self._residuals, self._code_unit = run, row, residuals, code_unit
         self.iteration, self.max_iter = iteration, max_iter
-        self.start, self.n_starts = start, n_starts
+        self.start, self.n_starts, self.stage = start, n_starts, stage
         self.finite = finite
         self.stopped = False
         self._current = True
@@ -90,7 +94,8 @@ class Snapshot:
     def codes(self) -> Array:
         """Codes after this iteration, shape (n_samples, n_components), in the units of the data; as ``dictionary``."""
         self._check_current()
-        return _read_only(self._run.codes() * self._unit)
+        codes = self._run.codes()
+        return _read_only((codes * self._code_unit).astype(codes.dtype))
 
     def stop(self) -> None:
         """End the run after this iteration, like a callback that returns True."""

@@ -1,0 +1,119 @@
+"""A complete fit: try for an exact one, find the noise level if it is unknown, learn with it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.checkpoints.journal import FitJournal
+from roadict.ranks.comm import Comm
+from roadict.road.multistart import Settings, Start, best_of, finish_exactly, learn, run_starts
+from roadict.road.noise import MIN_WEIGHT, EpsilonPath, can_hide, choose_epsilon, predicts_exactly
+from roadict.road.plan import Parameters, Plan, make_plan
+from roadict.runs.driving import Fitting
+from roadict.runs.result import Fit
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_] | None
+Starts = Callable[[Plan], Iterator[Start]]
+"""Draws the starts of a plan, always the same."""
+
+
+TRIAL_ITER = 800
+"""Maximum number of iterations of the start that tries for an exact fit: successful ones take 300 to 500."""
+
+
+class Learned(NamedTuple):
+    """A fit, the plan it followed, and how its noise level was found, if it was unknown."""
+
+    fit: Fit
+    plan: Plan
+    path: EpsilonPath | None
+
+
+def learn_data(
+    data: Array,
+    observed: Mask,
+    n_components: int,
+    parameters: Parameters,
+    plan: Plan,
+    starts: Starts,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    journal: FitJournal,
+    dictionary: Array | None = None,
+) -> Fitting[Learned]:
+    """Learn; if the noise is unknown, first try for an exact fit, then find the noise by hidden entries.
+
+    Parameters
+    ----------
+    data, observed
+        This rank's, in the user's units.
+    n_components : int
+    parameters : Parameters
+    plan : Plan
+        That of the parameters, which holds if the data turn out to be exact.
+    starts : callable
+    settings : Settings
+    seed : SeedSequence
+    journal : FitJournal
+    dictionary : array of shape (n_components, n_features), or None
+        Atoms given by the user to start from.
+    """
+    comm = plan.comm
+    if not parameters.noise_is_unknown or not can_hide(observed, data.shape, n_components, comm):
+        return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
+    path = EpsilonPath.from_json(journal.notes["noise"]) if "noise" in journal.notes else None
+    if path is None:
+        path = yield from _tried_exact_fit(plan, starts, settings, seed, journal)
+        if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in journal.fits):
+            return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
+    if path is None:
+        path = yield from choose_epsilon(
+            data, observed, n_components, parameters, settings, seed, journal, comm, dictionary
+        )
+        journal.notes["noise"] = path.to_json()
+        if not path.exact:
+            journal.fits.clear()
+    noisy = _plan_with(path, data, observed, n_components, parameters, plan, comm)
+    fit = yield from learn(noisy, starts(noisy), settings, journal)
+    if plan.tries_exact_finish and not path.exact:
+        exact = yield from finish_exactly(plan, fit, settings)
+        if exact is not None:
+            return Learned(exact, plan, replace(path, exact=True))
+    return Learned(fit, noisy, path)
+
+
+def _tried_exact_fit(
+    plan: Plan, starts: Starts, settings: Settings, seed: np.random.SeedSequence, journal: FitJournal
+) -> Fitting[EpsilonPath | None]:
+    """Try for an exact fit, if the plan does: with its first start if that is short, with all if samples are scarce.
+
+    Returns the path if the data count as exact by the prediction of hidden entries.
+    """
+    first = plan.runs[0]
+    if not plan.tries_exact_finish or first is None:
+        return None
+    if plan.scarce:
+        yield from run_starts(plan, starts(plan), settings, journal)
+    elif first.hold + first.fall < TRIAL_ITER:
+        brief = replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
+        yield from run_starts(plan, starts(plan), brief, journal, at_most=1)
+    if not journal.fits or any(fit.exact for fit in journal.fits):
+        return None
+    return predicts_exactly(plan, best_of(journal.fits, plan, settings.tol).dictionary, seed, settings.n_jobs)
+
+
+def _plan_with(
+    path: EpsilonPath, data: Array, observed: Mask, n_components: int, parameters: Parameters, plan: Plan, comm: Comm
+) -> Plan:
+    """Return the plan for the noise that was found."""
+    if parameters.formulation == "lasso":
+        weight = max(float(path.alpha[path.chosen]), MIN_WEIGHT * plan.norm)
+        return make_plan(data, observed, n_components, replace(parameters, alpha=weight), comm)
+    if path.exact:
+        return plan
+    bound = max(float(path.epsilon[path.chosen]), plan.bound or 0.0)
+    return make_plan(data, observed, n_components, replace(parameters, epsilon=bound), comm)

@@ -1,0 +1,238 @@
+"""The noise level from the data: hide entries, and see at which error bound the others predict them best."""
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.checkpoints.journal import FitJournal
+from roadict.checkpoints.storage import Metadata
+from roadict.engines.registry import make_engine
+from roadict.ranks.collectives import counts, total
+from roadict.ranks.comm import Comm
+from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries, sample_digests
+from roadict.road.multistart import Settings, broadcast_atoms
+from roadict.road.plan import Parameters, Plan, make_plan
+from roadict.road.start import starting_point
+from roadict.runs.driving import Fitting
+from roadict.runs.loop import Outcome, Rule, View, follow
+from roadict.seeds import NOISE_MASK, NOISE_START, streams
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_] | None
+
+ROUNDS = 3
+"""Maximum number of runs with hidden entries: each at the error bound that the one before has found."""
+MAX_ITER, TOL = 600, 1e-3
+"""Of these runs."""
+SAMPLES_PER_ATOM = 25
+"""Maximum number of samples used, per atom: a sample of the samples has the same noise."""
+STEADY = 1.2
+"""Ratio of two successive bounds up to which there are no more rounds."""
+EXACT = 0.006
+"""Bound below which data count as exact: without noise, few samples give up to 0.004; noise of 40 dB gives 0.006."""
+PREDICTED = 0.035
+"""Hidden error, by atoms learned with nothing hidden from few samples, up to which data count as exact: at most 0.03
+without noise, at least 0.038 with noise of 30 dB."""
+MIN_FEATURES = 8
+"""Minimum number of observed entries per sample, on average, of which one is hidden."""
+MIN_HIDDEN = 100
+"""Minimum number of hidden entries."""
+MIN_WEIGHT = 0.01
+"""Smallest Lasso weight chosen, relative to the root-mean-square norm of the samples."""
+
+
+@dataclass(frozen=True)
+class EpsilonPath:
+    """How well hidden entries are predicted along a path of error bounds, largest first, and the bound chosen.
+
+    Attributes
+    ----------
+    epsilon : array of shape (n_points,)
+        Relative data error over the entries that are not hidden.
+    alpha : array of shape (n_points,)
+        Lasso weight of the codes.
+    hidden_error : array of shape (n_points,)
+        Sum of the absolute errors of the predicted entries over that of the entries themselves.
+    excess, standard_error : arrays of shape (n_points,)
+        Difference to the smallest hidden error, paired by sample, and its standard error.
+    nonzeros : array of shape (n_points,)
+        Mean number of nonzero codes per sample.
+    chosen : int
+        Index of the largest bound whose excess is within one standard error.
+    exact : bool
+        Whether the data count as exact: the chosen bound is so small that the fit uses 0.
+    """
+
+    epsilon: Array
+    alpha: Array
+    hidden_error: Array
+    excess: Array
+    standard_error: Array
+    nonzeros: Array
+    chosen: int
+    exact: bool
+
+    COLUMNS = ("epsilon", "alpha", "hidden_error", "excess", "standard_error", "nonzeros")
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas DataFrame with one row per point, and a column that marks the chosen one."""
+        try:
+            import pandas as pd
+        except ImportError as missing:
+            raise ImportError("a path as a DataFrame needs pandas: pip install 'roadict[dataframe]'") from missing
+        columns = {name: getattr(self, name) for name in self.COLUMNS}
+        return pd.DataFrame(columns | {"chosen": np.arange(len(self.epsilon)) == self.chosen})
+
+    def plot(self) -> "Figure":
+        """Plot the hidden error and the nonzeros over ε, with the chosen bound; returns a matplotlib Figure."""
+        from roadict.drawing.selection import epsilon_figure
+
+        return epsilon_figure(self.epsilon, self.hidden_error, self.standard_error, self.nonzeros, self.chosen)
+
+    def __repr__(self) -> str:
+        verdict = "exact data" if self.exact else f"epsilon {self.epsilon[self.chosen]:.3g} chosen"
+        return (
+            f"EpsilonPath({len(self.epsilon)} points from {self.epsilon[0]:.3g} to {self.epsilon[-1]:.3g}, {verdict})"
+        )
+
+    def to_json(self) -> Metadata:
+        """Return the path as JSON values."""
+        columns: Metadata = {name: getattr(self, name).tolist() for name in self.COLUMNS}
+        return columns | {"chosen": self.chosen, "exact": self.exact}
+
+    @classmethod
+    def from_json(cls, values: Metadata) -> "EpsilonPath":
+        """Return the path of these JSON values."""
+        columns: dict[str, Any] = {name: np.array(values[name], np.float64) for name in cls.COLUMNS}
+        return cls(**columns, chosen=int(values["chosen"]), exact=bool(values["exact"]))
+
+
+def can_hide(observed: Mask, shape: tuple[int, int], n_components: int, comm: Comm) -> bool:
+    """Whether there are enough entries to hide, and more samples than atoms."""
+    n_samples = sum(counts(comm, shape[0]))
+    entries = n_samples * shape[1] if observed is None else total(comm, float(observed.sum()))
+    per_sample = entries / max(n_samples, 1)
+    hidden = n_samples * max(1.0, SHARE * per_sample)
+    return n_samples > n_components and per_sample >= MIN_FEATURES and hidden >= MIN_HIDDEN
+
+
+def predicts_exactly(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_jobs: int | None) -> EpsilonPath | None:
+    """Whether the atoms of a fit with error bound 0 predict hidden entries so well that the data count as exact.
+
+    With few samples a fit to part of the entries can fail although the data are exact, so here the atoms have been
+    learned from all. They have adapted to the noise, if there is any, and still predict worse than without.
+
+    Returns
+    -------
+    EpsilonPath or None
+        None: the data do not count as exact.
+    """
+    data, comm = plan.problem.data, plan.comm
+    hidden = hidden_entries(data, None, streams(seed, NOISE_MASK, 1)[0])
+    curve = hidden_curve(data, ~hidden, hidden, atoms, plan.norm / plan.unit, comm, n_jobs)
+    path = _path([curve], plan.unit, 0.0, comm)
+    return replace(path, exact=True) if path.hidden_error.min() <= PREDICTED else None
+
+
+def choose_epsilon(
+    data: Array,
+    observed: Mask,
+    n_components: int,
+    parameters: Parameters,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    journal: FitJournal,
+    comm: Comm,
+    dictionary: Array | None = None,
+) -> Fitting[EpsilonPath]:
+    """Find the error bound at which hidden entries are predicted best, from bound 0 (or the floor) on.
+
+    Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
+    weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
+    The last two rounds decide together.
+
+    Parameters
+    ----------
+    data, observed
+        This rank's, in the user's units.
+    n_components : int
+    parameters : Parameters
+    settings : Settings
+    seed : SeedSequence
+        Of the whole fit.
+    journal : FitJournal
+    comm : Comm
+    dictionary : array of shape (n_components, n_features), or None
+        Atoms given by the user to start from.
+    """
+    masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
+    kept = _subset(data, observed, n_components, masks[0], comm)
+    data, observed = data[kept], None if observed is None else observed[kept]
+    settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
+    parameters = replace(
+        parameters, formulation="constrained", epsilon="auto", alpha=None, n_init=1, max_iter=settings.max_iter
+    )
+    curves: list[Curve] = []
+    floor, bound = 0.0, 0.0
+    for index in range(ROUNDS):
+        hidden = hidden_entries(data, observed, masks[index])
+        seen = ~hidden if observed is None else observed & ~hidden
+        visible = np.where(seen, data, 0)
+        plan = make_plan(visible, seen, n_components, parameters, comm)
+        start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
+        view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise")
+        outcome, atoms = yield from _learn(plan, start, settings, view, journal)
+        scaled = data / data.dtype.type(plan.unit)
+        curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs))
+        floor = plan.bound or 0.0 if index == 0 else floor
+        path = _path(curves[-2:], plan.unit, floor, comm)
+        before, bound = bound, max(float(path.epsilon[path.chosen]), floor)
+        steady = index > 0 and 1 / STEADY < bound / before < STEADY
+        if path.exact or steady or outcome.stop_reason == "callback":
+            break
+        parameters = replace(parameters, epsilon=bound)
+    return path
+
+
+def _learn(
+    plan: Plan, start: tuple[Array, Array], settings: Settings, view: View, journal: FitJournal
+) -> Fitting[tuple[Outcome, Array]]:
+    """Run once and return the atoms. Nothing is saved: a fit that resumes repeats the run."""
+    annealing = plan.runs[0]
+    problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+    engine = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm, settings.pool)
+    with closing(engine):
+        rule = Rule(settings.max_iter, settings.tol, plan.bound, annealing)
+        outcome = yield from follow(engine, rule, view, None, journal.open_stage(), plan.comm)
+        atoms = start[0] if outcome.stop_reason == "non-finite" else broadcast_atoms(engine, plan.comm)[0]
+    return outcome, atoms
+
+
+def _subset(data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm) -> NDArray[np.bool_]:
+    """Choose the samples to use by their directions: copies are chosen together, whatever the ranks and the order."""
+    n_samples = sum(counts(comm, len(data)))
+    share = min(1.0, SAMPLES_PER_ATOM * n_components / n_samples)
+    digests = sample_digests(data, observed, rng)
+    return digests <= np.uint64(min(share * 2.0**64, 2.0**64 - 2048))
+
+
+def _path(curves: list[Curve], unit: float, floor: float, comm: Comm) -> EpsilonPath:
+    """Join the curves, which have the same weights and samples, and choose."""
+    length = min(len(curve.weights) for curve in curves)
+    misses = np.sum([curve.misses[:length] for curve in curves], axis=0)
+    scale = sum(curve.scale for curve in curves)
+    _, over, error = excess(misses, comm)
+    hidden = np.array([total(comm, float(row.sum())) for row in misses]) / scale
+    chosen = int(np.flatnonzero(over <= error)[0])
+    epsilon = np.mean([curve.errors[:length] for curve in curves], axis=0)
+    nonzeros = np.mean([curve.nonzeros[:length] for curve in curves], axis=0)
+    exact = floor == 0 and bool(epsilon[chosen] <= EXACT)
+    alpha = curves[-1].weights[:length] * unit
+    return EpsilonPath(epsilon, alpha, hidden, over / scale, error / scale, nonzeros, chosen, exact)
