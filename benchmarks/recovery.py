@@ -1,6 +1,6 @@
 """Recovery of planted dictionaries, on seeds not used for tuning.
 
-python benchmarks/recovery.py settings|sizes|scales|noise|truths|real|spread|stability [--trials 20]
+python benchmarks/recovery.py settings|sizes|scales|noise|truths|real|spread|stability|number [--trials 20]
 """
 
 import argparse
@@ -14,6 +14,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 import joblib
 import numpy as np
 from noise import noise, real, spread, truths
+from number import number
 from results import table, write_section
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
@@ -188,7 +189,7 @@ def settings(trials):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = (settings, sizes, scales, noise, truths, real, spread, stability)
+    commands = (settings, sizes, scales, noise, truths, real, spread, stability, number)
     parser.add_argument("what", choices=[command.__name__ for command in commands])
     parser.add_argument("--trials", type=int, default=20)
     arguments = parser.parse_args()

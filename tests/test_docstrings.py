@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from roadict import ROAD, AlternatingDictionaryLearning, SparseCoder
+from roadict import ROAD, ROADCV, AlternatingDictionaryLearning, SparseCoder
 from roadict.synthetic import planted
 
 MODULES = ("roadict", "roadict.metrics", "roadict.synthetic", "roadict.pictures", "roadict.plotting")
@@ -81,12 +81,14 @@ def test_every_public_method_has_a_docstring_with_its_parameters(function):
     "model",
     [
         ROAD(8, max_iter=3, n_init=1, random_state=0),
+        ROADCV([8], n_splits=1, max_iter=3, random_state=0),
         AlternatingDictionaryLearning(8, n_nonzero_coefs=2, max_iter=3, random_state=0),
         SparseCoder(np.eye(6)),
     ],
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.filterwarnings("ignore:.*converged")
+@pytest.mark.filterwarnings("ignore:about 40 of 240 entries are hidden")
 def test_attributes_of_a_fit_are_those_of_the_docstring(model):
     """With their types, and arrays with their shapes."""
     model = clone(model).fit(planted(40, 6, 8, sparsity=2, random_state=0).data)

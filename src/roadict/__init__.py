@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 __all__ = [
     "ROAD",
+    "ROADCV",
     "AlternatingDictionaryLearning",
     "Checkpoint",
     "SparseCoder",
@@ -18,7 +19,15 @@ _MODULES = ("metrics", "pictures", "plotting", "prox", "ranks", "synthetic")
 
 if TYPE_CHECKING:
     from roadict.checkpoints.schedule import Checkpoint
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning, SparseCoder, atom_stability, fit_all, load
+    from roadict.estimators import (
+        ROAD,
+        ROADCV,
+        AlternatingDictionaryLearning,
+        SparseCoder,
+        atom_stability,
+        fit_all,
+        load,
+    )
 
 
 def __getattr__(name: str) -> Any:

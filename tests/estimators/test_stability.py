@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from roadict import ROAD, AlternatingDictionaryLearning, SparseCoder, atom_stability, load
+from roadict import ROAD, ROADCV, AlternatingDictionaryLearning, SparseCoder, atom_stability, load
 from roadict.estimators import stability as module
 from roadict.metrics import STABLE
 from roadict.synthetic import planted
@@ -59,6 +59,13 @@ def test_two_stage_methods_have_it_too(noisy):
     stable = atom_stability(model, truth.data, random_state=0) >= STABLE
     assert true[stable].all(), "no false atom is stable"
     assert stable.sum() >= 8
+
+
+def test_a_chosen_number_of_atoms_is_retained(noisy):
+    model = ROADCV([8, N_TRUE], n_splits=1, max_iter=300, tol=0, random_state=0).fit(noisy.data)
+    own = atom_stability(model, noisy.data, n_splits=1, random_state=0)
+    np.testing.assert_array_equal(own, atom_stability(model.final_road(), noisy.data, n_splits=1, random_state=0))
+    assert own.shape == (model.n_components_,)
 
 
 def test_unobserved_entries_are_left_out(noisy):

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from roadict.cli.choice import check_choice, curve_path, parse_components, road_cv, show_choice
 from roadict.cli.console import (
     BAD_INPUT,
     EXPECTED_ERRORS,
@@ -59,10 +60,10 @@ from roadict.runs.signals import WorkStoppedError, stop_requests
 
 if TYPE_CHECKING:
     from roadict.checkpoints.schedule import Checkpoint
-    from roadict.estimators import ROAD, AlternatingDictionaryLearning
+    from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
     from roadict.ranks.comm import Comm
 
-    Learned = ROAD | AlternatingDictionaryLearning
+    Learned = ROAD | ROADCV | AlternatingDictionaryLearning
 
 SIGNAL_GRACE = 3.0
 """Seconds within which torchrun forwards a signal that the terminal has already sent to all processes."""
@@ -101,6 +102,7 @@ def add_commands(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "roadict learn patches.npy -k 64 -o model.npz --seed 0",
+            "roadict learn patches.npy -k auto -o model.npz",
             "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
             "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
             "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
@@ -157,14 +159,21 @@ def learn(
         timeout_s = parse_seconds("--timeout", timeout, minimum=1.0)
         if stability and started_by_torchrun():
             raise ValueError("--stability runs in one process; start learn without torchrun, or leave it out")
+        number = parse_components(n_components)
+        if isinstance(number, list | str):
+            chosen_too = {name: road[name] for name in ("--epsilon", "--rho", "--beta", "--n-init")}
+            check_choice(f"-k {n_components}", method, chosen_too | {"--alpha": (alpha, None)}, saving is not None)
         if method == "road":
             _refuse(method, {"--coder": (coder, None), "--sparsity": (sparsity, None)})
-            make = _road(n_components, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
+        if isinstance(number, list | str):
+            make = road_cv(None if isinstance(number, str) else number, formulation, missing, engine, run)
+        elif method == "road":
+            make = _road(number, formulation, epsilon, alpha, beta, rho, n_init, missing, engine, run)
         else:
             _check_two_stage(method, road)
             make = partial(
                 AlternatingDictionaryLearning,
-                n_components,
+                number,
                 update=method,
                 coder=coder,
                 n_nonzero_coefs=sparsity,
@@ -173,7 +182,7 @@ def learn(
             )
     with process_group(timeout_s, engine) as comm, _report_once(comm), _checkpointing(saving, comm) as (settings, text):
         task = Task(data, key, output, codes == "gather", stability, quiet or comm.rank > 0)
-        _learn(make(checkpoint=settings), task, text, comm)
+        _learn(make() if settings is None else make(checkpoint=settings), task, text, comm)
 
 
 def _road(
@@ -274,7 +283,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
-    on_all_ranks(comm, lambda: _check_outputs(task, comm))
+    on_all_ranks(comm, lambda: _check_outputs(task, hasattr(model, "n_splits"), comm))
     X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
     if task.stability:
         informative(X)
@@ -296,6 +305,8 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     on_all_ranks(comm, lambda: model.save(output) if comm.rank == 0 else None)
     if task.stability:
         measure_and_save(model, X, output, task.quiet)
+    if hasattr(model, "cv_results_"):
+        show_choice(model, curve_path(output), task.quiet)
     if not task.quiet:
         report(model)
         if task.stability:
@@ -305,13 +316,15 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         typer.echo(f"model: {output}")
 
 
-def _check_outputs(task: Task, comm: "Comm") -> None:
+def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:
     """Refuse outputs that cannot be written or are inputs: the model on rank 0, its part of the codes on every rank."""
     from roadict.files.tables import files_of
 
     inputs = files_of(task.data)
     if comm.rank == 0:
         check_output(task.output, (".npz",), inputs)
+        if draws:
+            check_output(curve_path(task.output), (".svg",), inputs)
     if comm.size > 1 and not task.gather:
         check_output(_part(task.output, comm.rank, comm.size), (".npy",), inputs)
 
@@ -330,7 +343,8 @@ def _write_part(output: Path, codes: NDArray[Any], comm: "Comm") -> None:
 def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: str) -> None:
     """Fit a model with a progress bar.
 
-    The heading is printed at the first iteration: by then data and options have been checked.
+    The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
+    options have been checked.
     """
     from roadict.progress.terminal import measures_text
 
@@ -340,11 +354,20 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: s
         return
     with showing_warnings(), progress_bar(quiet, "learning") as advance:
         callback = snapshot_callback(quiet)
+        headings = [heading]
+
+        def choosing(done: int, total: int, text: str) -> None:
+            if headings:
+                typer.echo(headings.pop(), err=True)
+            advance(done, total, f"choosing the number of atoms: {text}")
+
+        if hasattr(model, "n_splits"):
+            model._progress = choosing
         for index, snapshot in enumerate(model.iter_fit(X)):
-            if index == 0:
-                typer.echo(heading, err=True)
-                if snapshot.iteration > 1:
-                    typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
+            if headings:
+                typer.echo(headings.pop(), err=True)
+            if index == 0 and snapshot.iteration > 1:
+                typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
             if callback is not None:
                 callback(snapshot)
             advance(snapshot.iteration, snapshot.max_iter, measures_text(snapshot))

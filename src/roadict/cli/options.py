@@ -26,7 +26,14 @@ PartsArgument = Annotated[
 ]
 ModelOption = Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")]
 ComponentsOption = Annotated[
-    int | None, typer.Option("--components", "-k", help="Number of atoms. Default: twice the number of features.")
+    str | None,
+    typer.Option(
+        "--components",
+        "-k",
+        metavar="N|A:B[:STEP]|auto",
+        help="Number of atoms; or a range, or auto, of which hidden entries choose it. Default: twice the number of "
+        "features.",
+    ),
 ]
 MethodOption = Annotated[
     str,

@@ -55,3 +55,46 @@ def epsilon_figure(
     left.legend(lines, [str(line.get_label()) for line in lines], fontsize=8, loc="upper center")
     left.set_title("Error bound chosen by hidden entries", fontsize=12)
     return figure
+
+
+def number_figure(
+    n_components: ArrayLike, hidden_error: ArrayLike, standard_error: ArrayLike, chosen: int, flat: bool = False
+) -> Figure:
+    """Plot the error of hidden entries over the number of atoms, and mark the chosen number.
+
+    Parameters
+    ----------
+    n_components, hidden_error, standard_error : array-like of shape (n_points,)
+        Columns of ``cv_results_`` of ``ROADCV``.
+    chosen : int
+        The chosen number.
+    flat : bool
+        Whether the curve has no clear minimum.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> figure = number_figure([8, 12, 16], [0.5, 0.3, 0.4], [0.01, 0.0, 0.01], 12)
+    >>> figure.axes[0].get_xlabel()
+    'number of atoms'
+    """
+    numbers, errors, deviations = (
+        np.asarray(column, dtype=np.float64) for column in (n_components, hidden_error, standard_error)
+    )
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.fill_between(numbers, errors - deviations, errors + deviations, color=_HIDDEN, alpha=0.2, linewidth=0)
+    axes.plot(numbers, errors, color=_HIDDEN, marker="o", markersize=4, label="error (band: one standard error)")
+    axes.axvline(chosen, color="black", linewidth=1, linestyle=":", label=f"chosen: {chosen}")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("number of atoms")
+    axes.set_ylabel("error of hidden entries")
+    axes.legend(fontsize=8)
+    note = " (no clear minimum)" if flat else ""
+    axes.set_title(f"Number of atoms chosen by hidden entries{note}", fontsize=12)
+    return figure

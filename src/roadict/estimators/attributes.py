@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.road.noise import EpsilonPath
+from roadict.road.number import NumberPath
 from roadict.runs.history import COLUMNS, TWO_STAGE_COLUMNS, Finished, History
 from roadict.runs.loop import StopReason
 from roadict.tensors import plain
@@ -16,15 +17,18 @@ Arrays = dict[str, NDArray[Any]]
 MATRICES = ("components_", "codes_", "atom_usage_")
 NUMBERS = {
     "ROAD": ("objective_", "error_", "transform_alpha_", "epsilon_"),
+    "ROADCV": ("objective_", "error_", "transform_alpha_", "epsilon_"),
     "AlternatingDictionaryLearning": ("objective_", "error_", "alpha_"),
 }
 """By estimator."""
 OPTIONAL = ("epsilon_", "alpha_")
 WHOLE_NUMBERS = ("n_iter_", "n_features_in_")
 STARTS = ("exact_", "n_starts_", "n_starts_agreed_")
-"""Of ROAD; version 0.1 did not save them."""
+"""Of ROAD and ROADCV; version 0.1 did not save them."""
 PATH = "epsilon_path_"
 """Prefix of the columns of ``EpsilonPath``; optional."""
+CHOICE = "cv_results_"
+"""Prefix of the columns of ``cv_results_`` of ROADCV."""
 FORMER_NAMES = {"code_change": "primal", "atom_change": "dual"}
 """History columns of two-stage methods, by their names in version 0.1."""
 
@@ -43,6 +47,9 @@ def pack(model: Any) -> Arrays:
     path = getattr(model, "epsilon_path_", None)
     if path is not None:
         arrays |= {f"{PATH}{name}": np.asarray(value) for name, value in path.to_json().items()}
+    if kind_of(model) == "ROADCV":
+        arrays |= {f"{CHOICE}{name}": column for name, column in model.cv_results_.items()}
+        arrays["flat_"] = np.asarray(model.flat_)
     return arrays | {f"history_{name}": column for name, column in model.history_.items()}
 
 
@@ -67,11 +74,14 @@ def unpack(model: Any, arrays: Arrays) -> None:
     model.stop_reason_ = str(arrays["stop_reason_"])
     if model.stop_reason_ not in get_args(StopReason):
         raise ValueError(f"stop_reason_ must be one of {', '.join(get_args(StopReason))}")
-    if kind == "ROAD":
+    if kind != "AlternatingDictionaryLearning":
         model.rho_ = tuple(map(float, arrays["rho_"])) if arrays["rho_"].ndim else float(arrays["rho_"])
         _set_starts(model, arrays)
         path = {name.removeprefix(PATH): array for name, array in arrays.items() if name.startswith(PATH)}
         model.epsilon_path_ = EpsilonPath.from_json(path) if path else None
+    if kind == "ROADCV":
+        model.cv_results_ = {name: arrays[f"{CHOICE}{name}"] for name in NumberPath.COLUMNS}
+        model.n_components_, model.flat_ = n_components, bool(arrays["flat_"])
     columns = _columns(kind, arrays)
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not match n_iter_")
@@ -96,7 +106,7 @@ def _set_starts(model: Any, arrays: Arrays) -> None:
 
 
 def _columns(kind: str, arrays: Arrays) -> Arrays:
-    if kind == "ROAD":
+    if kind != "AlternatingDictionaryLearning":
         return {name: arrays[f"history_{name}"] for name in COLUMNS}
     former = "history_primal" in arrays
     names = {name: FORMER_NAMES.get(name, name) if former else name for name in TWO_STAGE_COLUMNS}

@@ -1,14 +1,18 @@
 """Load models from files."""
 
 import os
+from typing import get_args
 
 from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.attributes import unpack
 from roadict.estimators.road import ROAD
+from roadict.estimators.road_cv import ROADCV
 from roadict.files import models
 
+Model = ROAD | ROADCV | AlternatingDictionaryLearning
 
-def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
+
+def load(path: str | os.PathLike[str]) -> Model:
     """Load a model written by ``save``. Loading never executes code from the file.
 
     Parameters
@@ -17,7 +21,7 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
 
     Returns
     -------
-    ROAD or AlternatingDictionaryLearning
+    ROAD, ROADCV or AlternatingDictionaryLearning
         The estimator that was saved.
 
     Raises
@@ -40,11 +44,11 @@ def load(path: str | os.PathLike[str]) -> ROAD | AlternatingDictionaryLearning:
         raise models.ModelFileError(
             f"{os.fspath(path)} holds a {kind!r} model; read it with roadict.pictures.SuperResolution.load"
         )
-    estimator = {"ROAD": ROAD, "AlternatingDictionaryLearning": AlternatingDictionaryLearning}.get(kind)
+    estimator = {estimator.__name__: estimator for estimator in get_args(Model)}.get(kind)
     if estimator is None or not set(parameters) <= set(estimator().get_params()):
         raise models.ModelFileError(f"{os.fspath(path)} holds a {kind!r} model that this version cannot read")
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
-    model: ROAD | AlternatingDictionaryLearning = estimator().set_params(**values)
+    model: Model = estimator().set_params(**values)
     try:
         unpack(model, arrays)
     except (KeyError, ValueError, TypeError, IndexError) as error:

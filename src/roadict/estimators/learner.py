@@ -227,7 +227,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         parameters |= {name: None for name in UNSAVED if name in parameters}
         seed: Any = parameters["random_state"]
         parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
-        parameters = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in parameters.items()}
+        parameters = {k: _plain(v) for k, v in parameters.items()}
         models.write_model(path, kind_of(self), parameters, pack(self))
 
     def __sklearn_tags__(self) -> Any:
@@ -281,3 +281,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"checkpoint={self.checkpoint!r} must be a folder, a Checkpoint or None")
         if isinstance(self.checkpoint, Checkpoint):
             checks.real_number("every", self.checkpoint.every, zero=True)
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays and ranges as lists."""
+    return value.tolist() if isinstance(value, np.ndarray) else list(value) if isinstance(value, range) else value

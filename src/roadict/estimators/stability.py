@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from roadict import checks
 from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.road import ROAD
+from roadict.estimators.road_cv import ROADCV
 from roadict.estimators.shared import warn_user
 from roadict.linalg import unit_rows
 from roadict.progress.terminal import Progress, measures_text
@@ -22,6 +23,7 @@ from roadict.tensors import plain
 Array = NDArray[np.floating]
 FloatArray = NDArray[np.float64]
 Learned = ROAD | AlternatingDictionaryLearning
+Model = Learned | ROADCV
 
 MIN_SAMPLES = 10
 """Samples that are not all zero; a half has at least five of them."""
@@ -30,7 +32,7 @@ UNSHARED: dict[str, Any] = {"callback": None, "checkpoint": None, "verbose": 0, 
 
 
 def atom_stability(
-    model: Learned,
+    model: Model,
     X: ArrayLike,
     *,
     n_splits: int = 2,
@@ -51,7 +53,7 @@ def atom_stability(
 
     Parameters
     ----------
-    model : ROAD or AlternatingDictionaryLearning
+    model : ROAD, ROADCV or AlternatingDictionaryLearning
         Fitted. It is not changed.
     X : array of shape (n_samples, n_features)
         The samples that it was fitted to, at least 10 that are not all zero. With ``missing_values=np.nan`` of the
@@ -83,6 +85,8 @@ def atom_stability(
     10
     """
     samples = _checked(model, X, n_splits, n_jobs)
+    if isinstance(model, ROADCV):
+        model = model.final_road()
     atoms = unit_rows(plain(model.components_))[0]
     n_fits, unsettled, strengths = 2 * n_splits, 0, []
     for index, (half, seed) in enumerate(_halves(samples, n_splits, random_state), start=1):
@@ -118,8 +122,10 @@ def informative(samples: NDArray[Any]) -> NDArray[Any]:
 
 def _checked(model: Any, X: ArrayLike, n_splits: int, n_jobs: int | None) -> Array:
     """Check the arguments; return the samples that are not all zero, NaN where unobserved."""
-    if not isinstance(model, Learned):
-        raise ValueError(f"model={model!r} must be a fitted ROAD or AlternatingDictionaryLearning; pass one of these")
+    if not isinstance(model, Model):
+        raise ValueError(
+            f"model={model!r} must be a fitted ROAD, ROADCV or AlternatingDictionaryLearning; pass one of these"
+        )
     check_is_fitted(model)
     checks.whole_number("n_splits", n_splits)
     checks.threads("n_jobs", n_jobs)

@@ -173,7 +173,7 @@ def choose_epsilon(
         Atoms given by the user to start from.
     """
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
-    kept = _subset(data, observed, n_components, masks[0], comm)
+    kept = draw_subset(data, observed, n_components, masks[0], comm)
     data, observed = data[kept], None if observed is None else observed[kept]
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
     parameters = replace(
@@ -188,7 +188,7 @@ def choose_epsilon(
         plan = make_plan(visible, seen, n_components, parameters, comm)
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise")
-        outcome, atoms = yield from _learn(plan, start, settings, view, journal)
+        outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal)
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs))
         floor = plan.bound or 0.0 if index == 0 else floor
@@ -201,7 +201,7 @@ def choose_epsilon(
     return path
 
 
-def _learn(
+def learn_atoms(
     plan: Plan, start: tuple[Array, Array], settings: Settings, view: View, journal: FitJournal
 ) -> Fitting[tuple[Outcome, Array]]:
     """Run once and return the atoms. Nothing is saved: a fit that resumes repeats the run."""
@@ -215,7 +215,9 @@ def _learn(
     return outcome, atoms
 
 
-def _subset(data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm) -> NDArray[np.bool_]:
+def draw_subset(
+    data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm
+) -> NDArray[np.bool_]:
     """Choose the samples to use by their directions: copies are chosen together, whatever the ranks and the order."""
     n_samples = sum(counts(comm, len(data)))
     share = min(1.0, SAMPLES_PER_ATOM * n_components / n_samples)

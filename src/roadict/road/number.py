@@ -1,0 +1,295 @@
+"""The number of atoms from the data: hide entries, and see with how many atoms the others predict them best."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.checkpoints.journal import FitJournal
+from roadict.engines.registry import engine_name
+from roadict.kernels import Workers
+from roadict.progress.terminal import Progress, silent
+from roadict.ranks.comm import SERIAL
+from roadict.road.floor import auto_epsilon, smallest_error
+from roadict.road.hidden import excess, hidden_curve, hidden_entries, largest_within_error
+from roadict.road.multistart import Settings
+from roadict.road.noise import MAX_ITER, TOL, draw_subset, learn_atoms
+from roadict.road.plan import Parameters, make_plan
+from roadict.road.start import starting_point
+from roadict.runs.driving import drive
+from roadict.runs.loop import View
+from roadict.seeds import NUMBER_MASK, NUMBER_START, streams
+
+Array = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+COARSE = (0.5, 1.0, 2.0, 4.0)
+"""Numbers that a search tries first, relative to the number of features; it extends downwards, not upwards."""
+SAMPLES_PER_ATOM = 4
+"""Minimum number of samples per atom in a search: with fewer, no atoms are found."""
+GAP_BELOW, GAP_ABOVE = 32, 8
+"""A search ends when no gap next to the chosen number is larger than 1 or this fraction of it. Below the true number
+the error rises steeply, above it slowly: with the true number in the gap above, that gap's end would be chosen."""
+MAX_ROUNDS = 16
+"""Of trials. In a search each halves the two gaps next to the chosen number, until these are small."""
+MAX_STARTS = 2
+"""Maximum number of starts of the next smaller number than the chosen one: about one run in twenty ends in a poor local
+minimum, so that the true number loses to a larger one."""
+CLEARLY_WORSE = 2.0
+"""Standard errors by which the largest number must predict worse than the chosen one, or the curve is flat."""
+
+
+class Split(NamedTuple):
+    """One way to hide entries, the same for all numbers of atoms, and its number, for its starts."""
+
+    seen: Mask
+    hidden: Mask
+    number: int
+
+
+class Trial(NamedTuple):
+    """How well atoms that were learned from the seen entries of a split predict its hidden ones.
+
+    Attributes
+    ----------
+    misses : array of shape (n_samples,)
+        Sum of the absolute prediction errors of every sample, at the best Lasso weight, in the user's units.
+    epsilon, nonzeros : float
+        Data error and nonzero codes per sample at the largest weight whose excess is within one standard error.
+    """
+
+    misses: Array
+    epsilon: float
+    nonzeros: float
+
+
+@dataclass(frozen=True)
+class NumberPath:
+    """How well hidden entries are predicted with different numbers of atoms, smallest first, and the number chosen.
+
+    Attributes
+    ----------
+    n_components : int array of shape (n_points,)
+    hidden_error : array of shape (n_points,)
+        Sum of the absolute errors of the predicted entries over that of the entries themselves.
+    excess, standard_error : arrays of shape (n_points,)
+        Difference to the smallest hidden error, paired by sample, and its standard error.
+    epsilon : array of shape (n_points,)
+        Relative data error over the entries that are not hidden.
+    nonzeros : array of shape (n_points,)
+        Mean number of nonzero codes per sample.
+    chosen : int
+        Index of the smallest number whose excess is within one standard error.
+    flat : bool
+        Whether the largest number does not predict clearly worse than the chosen one.
+    """
+
+    n_components: NDArray[np.int64]
+    hidden_error: Array
+    excess: Array
+    standard_error: Array
+    epsilon: Array
+    nonzeros: Array
+    chosen: int
+    flat: bool
+
+    COLUMNS = ("n_components", "hidden_error", "excess", "standard_error", "epsilon", "nonzeros")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What all trials share.
+
+    Attributes
+    ----------
+    data : array of shape (n_samples, n_features)
+    splits : list of Split
+    engine : str
+        Not "auto".
+    n_jobs : int or None
+        Number of concurrent runs.
+    seed : SeedSequence
+        Of the whole fit.
+    """
+
+    data: Array
+    splits: list[Split]
+    engine: str
+    n_jobs: int | None
+    seed: np.random.SeedSequence
+
+
+def choose_number(
+    data: Array,
+    observed: Mask | None,
+    numbers: Sequence[int] | None,
+    n_splits: int,
+    engine: str,
+    n_jobs: int | None,
+    seed: np.random.SeedSequence,
+    progress: Progress = silent,
+) -> NumberPath:
+    """Find the number of atoms with which hidden entries are predicted best.
+
+    Every number learns from the same entries, in one short run per split, with the same error bound. This bound comes
+    from a run without one, with the largest number, or with twice the number of features for a search.
+
+    Parameters
+    ----------
+    data, observed
+        In the user's units.
+    numbers : sequence of int, or None
+        None: a search that starts with ``coarse_numbers``.
+    n_splits : int
+    engine : str
+    n_jobs : int or None
+        Number of concurrent runs, of one thread each. It does not affect the result.
+    seed : SeedSequence
+        Of the whole fit.
+    progress : callable
+        Called with the runs done, their number as far as known, and a text.
+    """
+    first = sorted({*numbers}) if numbers is not None else coarse_numbers(*data.shape)
+    masks = streams(seed, NUMBER_MASK, n_splits)
+    kept = draw_subset(data, observed, first[-1], masks[0], SERIAL)
+    data, observed = data[kept], None if observed is None else observed[kept]
+    splits = []
+    for index, rng in enumerate(masks):
+        hidden = hidden_entries(data, observed, rng)
+        splits.append(Split(~hidden if observed is None else observed & ~hidden, hidden, index))
+    engine = engine_name(engine, len(data), data.shape[1], first[-1])
+    problem = Problem(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed)
+    reference = first[-1] if numbers is not None else min(2 * data.shape[1], first[-1])
+    bound = try_number(problem, splits[0], reference, 0.0).epsilon
+    trials: dict[int, list[list[Trial]]] = {}
+    scale = sum(float((np.abs(data) * split.hidden).sum()) for split in splits)
+    more = first
+    for _ in range(MAX_ROUNDS):
+        _add_trials(problem, more, bound, trials, progress)
+        path = _path(trials, scale)
+        tried = path.n_components.tolist()
+        more = next_numbers(tried, path.chosen) if numbers is None else []
+        smaller = tried[max(0, path.chosen - 1)]
+        if not more and path.chosen > 0 and len(trials[smaller]) < MAX_STARTS:
+            more = [smaller]
+        if not more:
+            break
+    return path
+
+
+def coarse_numbers(n_samples: int, n_features: int) -> list[int]:
+    """Return the numbers that a search tries first: up to four times the features, with samples enough for each.
+
+    Examples
+    --------
+    >>> coarse_numbers(400, 16), coarse_numbers(100, 16)
+    ([8, 16, 32, 64], [8, 16, 25])
+    """
+    largest = max(1, n_samples // SAMPLES_PER_ATOM)
+    return sorted({min(largest, max(1, round(factor * n_features))) for factor in COARSE})
+
+
+def next_numbers(tried: list[int], chosen: int) -> list[int]:
+    """Return the numbers to try next: in the middle, by ratio, of the gaps next to the chosen one.
+
+    Examples
+    --------
+    >>> next_numbers([8, 16, 32, 64], 2), next_numbers([8, 16, 32], 0), next_numbers([8, 31, 32, 33], 2)
+    ([23, 45], [4, 11], [])
+    """
+    best = tried[chosen]
+    below = tried[chosen - 1] if chosen > 0 else best // 4
+    above = tried[chosen + 1] if chosen + 1 < len(tried) else best
+    ends = ((below, GAP_BELOW), (above, GAP_ABOVE))
+    return [round(math.sqrt(max(1, end) * best)) for end, gap in ends if abs(end - best) > max(1, best // gap)]
+
+
+def try_number(problem: Problem, split: Split, n_components: int, bound: float, start: int = 0) -> Trial:
+    """Learn from the seen entries of a split in one short run, and predict its hidden ones.
+
+    Parameters
+    ----------
+    problem : Problem
+    split : Split
+    n_components : int
+    bound : float
+        On the relative data error; raised to what so many atoms can reach.
+    start : int
+        Counts from 0.
+    """
+    data = problem.data
+    visible = np.where(split.seen, data, 0)
+    reachable = auto_epsilon(smallest_error(visible, split.seen, n_components))
+    parameters = Parameters(epsilon=max(bound, reachable), n_init=1, max_iter=MAX_ITER)
+    plan = make_plan(visible, split.seen, n_components, parameters)
+    rng = streams(problem.seed, NUMBER_START, MAX_STARTS * (split.number + 1))[MAX_STARTS * split.number + start]
+    point = starting_point(plan.problem.data, n_components, None, None, rng, SERIAL)
+    settings = Settings(problem.engine, MAX_ITER, TOL, 1, watched=False)
+    _, atoms = drive(learn_atoms(plan, point, settings, View(plan.unit, watched=False), FitJournal(None)))
+    scaled = data / data.dtype.type(plan.unit)
+    curve = hidden_curve(scaled, split.seen, split.hidden, atoms, plan.norm / plan.unit, n_jobs=1)
+    best, sparse = int(np.argmin(curve.misses.sum(axis=1))), largest_within_error(curve.misses)
+    misses = curve.misses[best].astype(np.float64) * plan.unit
+    return Trial(misses, float(curve.errors[sparse]), float(curve.nonzeros[sparse]))
+
+
+def _add_trials(
+    problem: Problem, numbers: list[int], bound: float, trials: dict[int, list[list[Trial]]], progress: Progress
+) -> None:
+    """Try these numbers with every split from their next start, several at a time.
+
+    Parameters
+    ----------
+    problem : Problem
+    numbers : list of int
+    bound : float
+    trials : dict
+        By number, then by start, then by split; changed.
+    progress : callable
+    """
+    # The longest runs come first, so that the last ones fill the gaps.
+    jobs = [(number, split) for number in sorted(numbers, reverse=True) for split in problem.splits]
+    results: dict[tuple[int, int], Trial] = {}
+    before = len(problem.splits) * sum(map(len, trials.values()))
+
+    def task(job: int) -> None:
+        number, split = jobs[job]
+        results[number, split.number] = try_number(problem, split, number, bound, len(trials.get(number, [])))
+
+    def advance(done: int) -> None:
+        progress(before + done, before + len(jobs), f"{min(numbers)} to {max(numbers)} atoms")
+
+    workers = Workers(problem.n_jobs)
+    try:
+        workers.run(task, len(jobs), advance)
+    finally:
+        workers.close()
+    for number in numbers:
+        trials.setdefault(number, []).append([results[number, split.number] for split in problem.splits])
+
+
+def _path(trials: dict[int, list[list[Trial]]], scale: float) -> NumberPath:
+    """Compare the numbers, each with the best start for every split, and choose."""
+    numbers = sorted(trials)
+    best = [[min(of_split, key=_total) for of_split in zip(*trials[number], strict=True)] for number in numbers]
+    misses = np.array([np.sum([trial.misses for trial in row], axis=0) for row in best])
+    _, over, error = excess(misses)
+    chosen = int(np.flatnonzero(over <= error)[0])
+    _, rise, rise_error = excess(misses[[chosen, -1]])
+    return NumberPath(
+        np.array(numbers),
+        misses.sum(axis=1) / scale,
+        over / scale,
+        error / scale,
+        np.array([np.mean([trial.epsilon for trial in row]) for row in best]),
+        np.array([np.mean([trial.nonzeros for trial in row]) for row in best]),
+        chosen,
+        flat=bool(rise[1] <= CLEARLY_WORSE * rise_error[1]),
+    )
+
+
+def _total(trial: Trial) -> float:
+    return float(trial.misses.sum())
