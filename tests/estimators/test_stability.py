@@ -210,7 +210,9 @@ def test_bad_input_is_refused(noisy, data, options, message):
 def test_models_without_atoms_are_refused(noisy):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         atom_stability(quick(), noisy.data)
-    with pytest.raises(ValueError, match=r"must be a fitted ROAD or AlternatingDictionaryLearning; pass one of these"):
+    with pytest.raises(
+        ValueError, match=r"must be a fitted ROAD, ROADCV or AlternatingDictionaryLearning; pass one of these"
+    ):
         atom_stability(SparseCoder(noisy.dictionary), noisy.data)
 
 

@@ -70,6 +70,20 @@ def test_ranks_learn_what_one_process_learns(on_ranks, name, size):
     np.testing.assert_array_equal(more, codes)
 
 
+def test_ranks_find_the_noise_that_one_process_finds(on_ranks):
+    truth = planted(200, 10, 14, sparsity=2, snr_db=20, random_state=3)
+    parameters = {"n_components": 14, "n_init": 1, "max_iter": 600, "tol": 1e-3, "random_state": 0}
+    alone = ROAD(**parameters).fit(truth.data)
+    assert alone.epsilon_ > 0.05
+    models, codes = fit_on(on_ranks, 3, truth.data, **parameters)
+    for model in models:
+        np.testing.assert_array_equal(model.components_, models[0].components_)
+        assert model.epsilon_path_.to_json() == models[0].epsilon_path_.to_json()
+    assert models[0].epsilon_ == pytest.approx(alone.epsilon_, rel=0.01)
+    assert dictionary_error(models[0].components_, alone.components_) < 1e-3
+    assert np.linalg.norm(truth.data - codes @ models[0].components_) <= models[0].epsilon_ * np.linalg.norm(truth.data)
+
+
 def test_an_automatic_rho_finds_as_good_a_dictionary(on_ranks):
     truth = planted(200, 8, 12, sparsity=2, random_state=3)
     alone = ROAD(12, random_state=0).fit(truth.data)

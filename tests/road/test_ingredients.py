@@ -271,6 +271,7 @@ class Terminal(io.StringIO):
 
 class Reading:
     max_iter, objective, residuals, start, n_starts = 200, 12.5, {"primal": 1e-2, "dual": 1e-3}, 1, 1
+    stage = "search"
 
     def __init__(self, iteration):
         self.iteration = iteration

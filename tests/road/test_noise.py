@@ -144,6 +144,23 @@ def test_stages_are_told(noisy):
     assert changes == ["search", "noise", "search"]
 
 
+def test_a_callback_ends_the_fit_while_the_noise_is_sought(noisy):
+    model = ROAD(24, random_state=1, callback=lambda snapshot: snapshot.stage == "noise" and snapshot.iteration == 300)
+    model.fit(noisy.data)
+    assert model.stop_reason_ == "callback"
+    assert model.n_iter_ == 300
+    assert model.error_ <= model.epsilon_
+    assert model.codes_.shape == (300, 24)
+
+
+@pytest.mark.parametrize("n_components", [20, 64])
+def test_pure_noise_is_all_noise(n_components):
+    data = np.random.default_rng(90_015).standard_normal((200, 40))
+    model = ROAD(n_components, n_init=1, max_iter=200, tol=0, random_state=1).fit(data)
+    assert 0.5 < model.epsilon_ < 1
+    assert model.epsilon_path_.hidden_error.min() > 0.9
+
+
 @pytest.mark.parametrize("stage", ["noise", "search"])
 def test_a_fit_that_was_stopped_resumes_with_the_same_result(noisy, model, tmp_path, stage):
     seen = []

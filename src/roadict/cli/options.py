@@ -50,9 +50,19 @@ SparsityOption = Annotated[
 ]
 FormulationOption = Annotated[str, typer.Option(help="road: constrained, lasso or inexact.")]
 EpsilonOption = Annotated[
-    str, typer.Option(help="constrained: bound on the relative error, a number or auto; 0: noise-free.")
+    str,
+    typer.Option(
+        help="constrained: bound on the relative error, a number or auto (the noise level found in the data); "
+        "0: noise-free."
+    ),
 ]
-AlphaOption = Annotated[float | None, typer.Option(help="lasso, sequential methods: weight of the sum of |codes|.")]
+AlphaOption = Annotated[
+    float | None,
+    typer.Option(
+        help="lasso, sequential methods: weight of the sum of |codes|. Default for lasso: that of the noise level "
+        "found in the data."
+    ),
+]
 BetaOption = Annotated[str | None, typer.Option(help="inexact: one ridge weight, or three such as 200,300,250.")]
 RhoOption = Annotated[str, typer.Option(help="road: ADMM penalty, a number, three for inexact, or auto.")]
 IterationsOption = Annotated[

@@ -56,11 +56,13 @@ class ROAD(Learner):
         paper's iADMM, which provably converges (eq. ADMM-inexact-EasyForm).
     epsilon : float or "auto", default="auto"
         For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
-        noise-free form. "auto": 0 if n_components is at least the rank of X, else 1.1 times the smallest error that
-        n_components atoms can reach (estimated if entries are missing).
+        noise-free form. "auto": the noise level, found by predicting hidden entries (``epsilon_path_``); 0 if the data
+        count as exact. At least 1.1 times the smallest error that n_components atoms can reach, if that is not 0
+        (estimated if entries are missing); exactly this if hiding entries is impossible, see Notes.
     alpha : float, default=None
-        For "lasso": weight of Σ|codes| relative to half the squared error (the paper's 1/β). None: 0.1 times the
-        root-mean-square norm of the samples.
+        For "lasso": weight of Σ|codes| relative to half the squared error (the paper's 1/β). None: the weight at the
+        noise level, found by predicting hidden entries (``epsilon_path_``), at least 0.01 times the root-mean-square
+        norm of the samples; 0.1 times this norm if hiding entries is impossible, see Notes.
     beta : float or three floats, default=None
         For "inexact": ridge weights β1, β2, β3. None: the paper's 200, 300, 250, scaled to the data.
     rho : float, three floats or "auto", default="auto"
@@ -68,7 +70,7 @@ class ROAD(Learner):
         of the data and n_components / n_features. Unless a start is given, the exact forms then anneal it: ρ is
         lowered until the run explores, and later raised until it converges.
     max_iter : int, default=2000
-        Maximum number of iterations per start.
+        Maximum number of iterations per start, last step included (see Notes).
     tol : float, default=1e-4
         Bound on the relative primal and dual residuals; the data error must also be within 10 tol of its bound. If the
         error bound is 0 and ρ is annealed, a run also converges when the exact finish succeeds (see ``exact_``).
@@ -106,7 +108,7 @@ class ROAD(Learner):
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
-        Seed of the starts. The same integer gives the same result for any n_jobs.
+        Seed of the starts and of the hidden entries. The same integer gives the same result for any n_jobs.
     n_jobs : int, default=None
         Threads of the compiled engine. None: all cores, divided among the ranks of a machine.
 
@@ -115,18 +117,22 @@ class ROAD(Learner):
     components_ : array of shape (n_components, n_features)
         Atoms of unit norm; the entry of largest magnitude of each is positive.
     codes_ : array of shape (n_samples, n_components)
-        Codes of the fit, refitted on their support. ``transform`` codes anew and may differ. In a process group: those
-        of this rank's samples.
+        Codes of the fit: the minimal ones for its atoms and bound, or for its weight ("lasso"); for "inexact" those of
+        the run, refitted on their support. ``transform`` codes anew and may differ. In a process group: those of this
+        rank's samples.
     n_iter_ : int
         Iterations of the returned fit.
     history_ : History
         Per-iteration objective, primal, dual, error, rho (the first of three), seconds; ``to_frame()`` and ``plot()``.
+        With error bound 0 and annealed ρ, the search runs on samples scaled to equal norm, and objective and error
+        refer to these; the last step, if it gave the fit, follows in the same columns, in the units of X.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     exact_ : bool
         Whether the exact finish produced the fit: nearly every sample is a combination of few atoms, up to rounding.
         ``history_`` then ends with the iteration before it, and ``history_.finished`` holds the values of the fit.
+        Data may count as exact (``epsilon_`` 0) without it.
     n_starts_ : int
-        Number of starts that were run.
+        Number of starts that were run. If the data turned out to be noisy, those that sought an exact fit do not count.
     n_starts_agreed_ : int
         Number of these that found the returned atoms, the returned fit included.
     objective_ : float
@@ -136,16 +142,16 @@ class ROAD(Learner):
     rho_ : float or three floats
         Penalty used; its last value if it was annealed.
     epsilon_ : float or None
-        Bound used on the relative error ("constrained").
+        Bound used on the relative error ("constrained"): given, or the noise level found.
     epsilon_path_ : EpsilonPath or None
         How the noise level was chosen: hidden error, its standard error and nonzeros over epsilon and alpha;
-        ``to_frame()`` and ``plot()``. None: it was given, the exact finish made it superfluous, or there were too few
-        entries to hide.
+        ``to_frame()`` and ``plot()``. None: it was given, the exact finish made it superfluous, a callback ended the
+        fit before, or hiding entries was impossible.
     atom_usage_ : array of shape (n_components,)
         Fraction of the samples that use each atom. Unused atoms (0) have unit norm too.
     transform_alpha_ : float
-        Default weight of ``transform``: alpha for formulation="lasso", else max(0.01, ε/√s) times the root-mean-square
-        norm of the samples, with s the mean number of nonzeros per sample in ``codes_``.
+        Default weight of ``transform``: that of the fit for formulation="lasso", else max(0.01, ε/√s) times the
+        root-mean-square norm of the samples, with s the mean number of nonzeros per sample in ``codes_``.
     n_features_in_ : int
 
     Notes
@@ -164,9 +170,20 @@ class ROAD(Learner):
     agreeing fits that skip the rest         2                       3
     =======================================  ======================  =========================
 
-    A numeric ``rho`` with ``n_init=1`` runs the plain iteration of the paper, without annealing, exact finish or
-    restarts; only ``codes_`` are polished. ``fit_transform(X)`` equals ``fit(X).transform(X)``, not ``codes_``.
-    float32 stays float32, integers become float64.
+    If the noise is unknown (epsilon="auto", or alpha=None for "lasso"), other runs come first. Where error bound 0,
+    annealing and data without missing entries permit it, the first start above (all of them, below 6 samples per atom)
+    seeks an exact fit. Unless it succeeds, up to three runs of at most 600 iterations each learn with 6 % of the
+    entries hidden, from at most 25 samples per atom. The noise level is the largest error whose excess in predicting
+    hidden entries, compared with the best and paired by sample, is within one standard error. Levels up to 0.006 count
+    as exact data. Hiding entries is impossible if samples have fewer than 8 observed entries on average, if there are
+    fewer than 100 entries to hide or no more samples than atoms; it is omitted for a numeric ``rho`` with one start.
+
+    With error bound 0, annealing and no missing entries, the search runs on samples scaled to equal norm. Unless the
+    fit is exact, a last step of constant ρ then continues on the samples as they are.
+
+    A numeric ``rho`` with ``n_init`` None or 1 runs the plain iteration of the paper, without annealing, exact finish,
+    restarts or a search for the noise level; only ``codes_`` are made minimal. ``fit_transform(X)`` equals
+    ``fit(X).transform(X)``, not ``codes_``. float32 stays float32, integers become float64.
 
     In an initialised torch.distributed process group, ``fit`` is one fit on all ranks: each passes its own samples
     (possibly none), and all get the same atoms. Within ``roadict.ranks.alone()`` it is a fit of this process.

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
 from roadict.ranks.comm import Comm
+from roadict.road.fit import polished_fit
 from roadict.road.multistart import Settings, Start, best_of, finish_exactly, learn, run_starts
-from roadict.road.noise import MIN_WEIGHT, EpsilonPath, can_hide, choose_epsilon, predicts_exactly
+from roadict.road.noise import MIN_WEIGHT, Choice, EpsilonPath, can_hide, choose_epsilon, chosen_bound, predicts_exactly
 from roadict.road.plan import Parameters, Plan, make_plan
 from roadict.runs.driving import Fitting
 from roadict.runs.result import Fit
@@ -22,7 +23,7 @@ Starts = Callable[[Plan], Iterator[Start]]
 
 
 TRIAL_ITER = 800
-"""Maximum number of iterations of the start that tries for an exact fit: successful ones take 300 to 500."""
+"""Maximum number of iterations of a first start with a short schedule: successful ones take 300 to 500."""
 
 
 class Learned(NamedTuple):
@@ -66,18 +67,26 @@ def learn_data(
     if not parameters.noise_is_unknown or not can_hide(observed, data.shape, n_components, comm):
         return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
     path = EpsilonPath.from_json(journal.notes["noise"]) if "noise" in journal.notes else None
-    if path is None:
+    choice = None if path is None else Choice(path)
+    if choice is None:
         path = yield from _tried_exact_fit(plan, starts, settings, seed, journal)
         if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in journal.fits):
             return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
-    if path is None:
-        path = yield from choose_epsilon(
+        choice = None if path is None else Choice(path)
+    if choice is None:
+        choice = yield from choose_epsilon(
             data, observed, n_components, parameters, settings, seed, journal, comm, dictionary
         )
-        journal.notes["noise"] = path.to_json()
-        if not path.exact:
+        if not choice.path.exact:
             journal.fits.clear()
+    path = choice.path
+    journal.notes["noise"] = path.to_json()
     noisy = _plan_with(path, data, observed, n_components, parameters, plan, comm)
+    if choice.stopped is not None and choice.atoms is not None:
+        none = np.zeros((len(data), n_components), data.dtype)
+        return Learned(
+            polished_fit(noisy, choice.stopped, choice.atoms, none, settings.tol, settings.n_jobs), noisy, path
+        )
     fit = yield from learn(noisy, starts(noisy), settings, journal)
     if plan.tries_exact_finish and not path.exact:
         exact = yield from finish_exactly(plan, fit, settings)
@@ -89,19 +98,18 @@ def learn_data(
 def _tried_exact_fit(
     plan: Plan, starts: Starts, settings: Settings, seed: np.random.SeedSequence, journal: FitJournal
 ) -> Fitting[EpsilonPath | None]:
-    """Try for an exact fit, if the plan does: with its first start if that is short, with all if samples are scarce.
+    """Try for an exact fit, if the plan does: with its first start, or with all if samples are scarce.
 
     Returns the path if the data count as exact by the prediction of hidden entries.
     """
     first = plan.runs[0]
     if not plan.tries_exact_finish or first is None:
         return None
-    if plan.scarce:
-        yield from run_starts(plan, starts(plan), settings, journal)
-    elif first.hold + first.fall < TRIAL_ITER:
-        brief = replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
-        yield from run_starts(plan, starts(plan), brief, journal, at_most=1)
-    if not journal.fits or any(fit.exact for fit in journal.fits):
+    at_most = None if plan.scarce else 1
+    if at_most and first.hold + first.fall < TRIAL_ITER:
+        settings = replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
+    yield from run_starts(plan, starts(plan), settings, journal, at_most)
+    if any(fit.exact for fit in journal.fits):
         return None
     return predicts_exactly(plan, best_of(journal.fits, plan, settings.tol).dictionary, seed, settings.n_jobs)
 
@@ -115,5 +123,5 @@ def _plan_with(
         return make_plan(data, observed, n_components, replace(parameters, alpha=weight), comm)
     if path.exact:
         return plan
-    bound = max(float(path.epsilon[path.chosen]), plan.bound or 0.0)
+    bound = chosen_bound(path, plan.bound or 0.0)
     return make_plan(data, observed, n_components, replace(parameters, epsilon=bound), comm)

@@ -102,7 +102,7 @@ def run_starts(
     for index, (start, annealing) in enumerate(zip(starts, plan.runs, strict=True)):
         if index < len(fits):
             continue
-        if _settled(fits, plan, settings.tol) or index == at_most:
+        if _settled(fits, plan, settings.tol) or (at_most is not None and index >= at_most):
             break
         view = View(plan.unit, index + 1, len(plan.runs), settings.watched, code_unit=plan.lengths)
         fit = yield from _fit_from(plan, start, annealing, settings, view, journal)

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ EXACT = 0.006
 PREDICTED = 0.035
 """Hidden error, by atoms learned with nothing hidden from few samples, up to which data count as exact: at most 0.03
 without noise, at least 0.038 with noise of 30 dB."""
+MAX_EPSILON = 0.95
+"""Largest bound chosen: at 1 there are no codes, and nothing is learned."""
 MIN_FEATURES = 8
 """Minimum number of observed entries per sample, on average, of which one is hidden."""
 MIN_HIDDEN = 100
@@ -114,6 +116,14 @@ class EpsilonPath:
         return cls(**columns, chosen=int(values["chosen"]), exact=bool(values["exact"]))
 
 
+class Choice(NamedTuple):
+    """The path, and outcome and atoms of the run in which a callback asked to stop, if one did."""
+
+    path: EpsilonPath
+    stopped: Outcome | None = None
+    atoms: Array | None = None
+
+
 def can_hide(observed: Mask, shape: tuple[int, int], n_components: int, comm: Comm) -> bool:
     """Whether there are enough entries to hide, and more samples than atoms."""
     n_samples = sum(counts(comm, shape[0]))
@@ -151,7 +161,7 @@ def choose_epsilon(
     journal: FitJournal,
     comm: Comm,
     dictionary: Array | None = None,
-) -> Fitting[EpsilonPath]:
+) -> Fitting[Choice]:
     """Find the error bound at which hidden entries are predicted best, from bound 0 (or the floor) on.
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
@@ -191,14 +201,21 @@ def choose_epsilon(
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal)
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs))
-        floor = plan.bound or 0.0 if index == 0 else floor
+        floor = (plan.bound or 0.0) if index == 0 else floor
         path = _path(curves[-2:], plan.unit, floor, comm)
-        before, bound = bound, max(float(path.epsilon[path.chosen]), floor)
+        if outcome.stop_reason == "callback":
+            return Choice(path, outcome, atoms)
+        before, bound = bound, chosen_bound(path, floor)
         steady = index > 0 and 1 / STEADY < bound / before < STEADY
-        if path.exact or steady or outcome.stop_reason == "callback":
+        if path.exact or steady:
             break
         parameters = replace(parameters, epsilon=bound)
-    return path
+    return Choice(path)
+
+
+def chosen_bound(path: EpsilonPath, floor: float) -> float:
+    """Return the error bound for the next fit: the chosen one, but at least the floor."""
+    return max(min(float(path.epsilon[path.chosen]), MAX_EPSILON), floor)
 
 
 def learn_atoms(
