@@ -238,7 +238,7 @@ def test_a_callback_observes_the_final_fit_and_progress_is_printed(truth, capsys
     )
     model.fit(truth.data)
     assert len(seen) >= model.n_iter_
-    assert "choosing n_components: runs 2/2" in capsys.readouterr().err
+    assert "choosing n_components: runs 3/3" in capsys.readouterr().err, "two numbers, and a second start"
 
 
 @pytest.mark.filterwarnings("ignore:about .* entries are hidden:UserWarning")
