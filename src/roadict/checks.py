@@ -1,7 +1,9 @@
-"""Validation of user input: every error states the value, the bound and the remedy."""
+"""Validation of user input: every error states the value, the bound and the remedy, every warning the user's line."""
 
 import math
 import numbers
+import sys
+import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -14,6 +16,8 @@ Array = NDArray[np.floating]
 
 MAX_CODE = 1e6
 """Largest codes to expect of a run, relative to the data."""
+SKIPPED = ("roadict.", "sklearn.", "contextlib")
+"""Modules between a user's call and a warning: scikit-learn wraps methods, and context managers run in contextlib."""
 
 
 def whole_number(name: str, value: Any, smallest: int = 1) -> int:
@@ -186,3 +190,11 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
             f"{rows} with no observed entry (first: row {first_row + empty[0]}, counting from 0); remove such samples"
         )
     return np.where(observed, X, 0).astype(X.dtype), observed
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first frame of the user: how deep a generator is in the stack depends on its driver."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(SKIPPED):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

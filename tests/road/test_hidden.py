@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from roadict.linalg import unit_rows
-from roadict.road.hidden import excess, hidden_curve, hidden_entries, largest_within_error
+from roadict.road.hidden import excess, hidden_curve, hidden_entries
 
 rng = np.random.default_rng(90_001)
 X = rng.standard_normal((60, 20))
@@ -46,8 +46,8 @@ def test_only_observed_entries_are_hidden_and_never_all():
 def test_excess_is_paired_by_sample():
     base = rng.random(50)
     step = 0.1 + 0.01 * rng.standard_normal(50)
-    best, over, error = excess(np.stack([base + step, base]))
-    assert best == 1
+    sums, over, error = excess(np.stack([base + step, base]))
+    assert np.argmin(sums) == 1
     assert over.tolist() == pytest.approx([step.sum(), 0])
     assert error[0] == pytest.approx(np.sqrt(50) * step.std())
     assert error[0] < 0.2 * base.std() * np.sqrt(50), "the samples' own scatter does not count"
@@ -58,7 +58,7 @@ def test_the_sparsest_row_within_one_standard_error_is_chosen():
     noise = rng.standard_normal(50)
     noise -= noise.mean()
     rows = np.stack([base + noise + 0.3, base + noise + 0.1, base])
-    assert largest_within_error(rows) == 1
+    assert excess(rows).first_within == 1
 
 
 @pytest.mark.parametrize("level", [0.03, 0.1, 0.3])
@@ -72,7 +72,7 @@ def test_true_atoms_tell_the_noise_level(level):
     hidden = hide(data)
     curve = hidden_curve(data, ~hidden, hidden, atoms, np.sqrt((data**2).sum(axis=1).mean()))
     assert (np.diff(curve.errors) < 0).all(), "smaller weights fit better"
-    chosen = curve.errors[largest_within_error(curve.misses)]
+    chosen = curve.errors[excess(curve.misses).first_within]
     assert 0.6 * level < chosen < 1.5 * level
 
 

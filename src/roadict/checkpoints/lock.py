@@ -11,10 +11,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from roadict.checks import warn_user
 from roadict.files.atomic import atomic_write
 from roadict.ranks.collectives import allgather_json, on_all_ranks
 from roadict.ranks.comm import Comm
-from roadict.warn import warn_user
 
 OWNER_FILE = ".roadict-run"
 """File that names the folder's owner; the lock is a second file, which no other process can read on Windows."""

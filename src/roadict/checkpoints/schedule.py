@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from roadict.checkpoints import storage
 from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, LoadedCheckpoint, Metadata
+from roadict.checks import warn_user
 from roadict.ranks.collectives import allgather_json, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm, is_restart
-from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None

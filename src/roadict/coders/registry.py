@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from roadict.checks import warn_user
 from roadict.coders.basis_pursuit import basis_pursuit
 from roadict.coders.cosamp import cosamp
 from roadict.coders.half import half
@@ -16,7 +17,6 @@ from roadict.coders.omp import omp
 from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
-from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 
@@ -77,6 +77,7 @@ def encode(
     epsilon: ArrayLike | None = None,
     start: Array | None = None,
     n_jobs: int | None = None,
+    warn: bool = True,
 ) -> Array:
     """Code samples from their observed entries.
 
@@ -104,57 +105,34 @@ def encode(
         Codes to start from.
     n_jobs : int or None
         Threads. None: all cores.
+    warn : bool
+        Whether to warn of samples that were not coded to the tolerance; fits code many times, and need not be exact.
 
     Returns
     -------
     array of shape (n_samples, n_components)
     """
-    codes, n_unconverged = encode_counting(
-        data,
-        observed,
-        dictionary,
-        algorithm=algorithm,
-        n_nonzero_coefs=n_nonzero_coefs,
-        alpha=alpha,
-        epsilon=epsilon,
-        start=start,
-        n_jobs=n_jobs,
-    )
-    if n_unconverged:
-        text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
-        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
-    return codes
-
-
-def encode_counting(
-    data: Array,
-    observed: NDArray[np.bool_] | None,
-    dictionary: Array,
-    *,
-    algorithm: str,
-    n_nonzero_coefs: int | None = None,
-    alpha: float | None = None,
-    epsilon: ArrayLike | None = None,
-    start: Array | None = None,
-    n_jobs: int | None = None,
-) -> tuple[Array, int]:
-    """Code like ``encode``; return the number of samples that missed the tolerance instead of warning."""
     reject_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
     if algorithm in GREEDY:
         problem = scale_problem(data, observed, dictionary, per_atom=True)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
-            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs), 0
-        return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs), 0
+            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
+        return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
     problem = scale_problem(data, observed, dictionary, per_atom=False)
     if algorithm == "threshold":
-        return threshold(problem, _weights(problem, alpha), n_jobs), 0
+        return threshold(problem, _weights(problem, alpha), n_jobs)
     if algorithm == "half":
         counts = _sparsity(problem, n_nonzero_coefs or 0, False)
-        return half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
-    if algorithm == "lasso":
-        return lasso(problem, _weights(problem, alpha), start, n_jobs)
-    return basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
+        codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
+    elif algorithm == "lasso":
+        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs)
+    else:
+        codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
+    if n_unconverged and warn:
+        text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
+        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
+    return codes
 
 
 def default_sparsity(n_observed: Any) -> Any:

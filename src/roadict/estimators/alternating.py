@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
+from roadict.checks import warn_user
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
@@ -22,7 +23,6 @@ from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
 from roadict.two_stage import learn, starting_atoms
 from roadict.updates.registry import UPDATES
-from roadict.warn import warn_user
 
 Array = NDArray[np.floating]
 RIDGE = 0.01

@@ -14,17 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict import checks
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
+from roadict.checks import warn_user
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
-from roadict.estimators.shared import warn_user
 from roadict.formulation import Triple
 from roadict.ranks.collectives import largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
-from roadict.road.plan import FORMULATIONS, Parameters, Plan, make_plan
+from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
@@ -273,8 +273,8 @@ class ROAD(Learner):
         data, observed = self._validate_on_ranks(X, comm)
         problem = consistent_parameters(self, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
-        parameters = self._parameters()
-        plan = make_plan(data, observed, n_components, parameters, comm)
+        request = Request(data, observed, n_components, self._parameters(), comm)
+        plan = request.plan()
         if plan.warning is not None and comm.rank == 0:
             warn_user(plan.warning)
         dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components))
@@ -287,9 +287,7 @@ class ROAD(Learner):
             seed = shared_seed(self.random_state, checkpoints, comm)
             starts = partial(self._starts, n_components=n_components, dictionary=dictionary, codes=codes, seed=seed)
             journal = FitJournal(checkpoints)
-            learned = yield from learn_data(
-                data, observed, n_components, parameters, plan, starts, settings, seed, journal, dictionary
-            )
+            learned = yield from learn_data(request, plan, starts, settings, seed, journal, dictionary)
         self._set_attributes(learned)
         self._convert_outputs_like(X)
         if comm.rank == 0:

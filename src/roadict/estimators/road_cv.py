@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
+from roadict.checks import warn_user
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
-from roadict.estimators.shared import warn_user
 from roadict.progress.terminal import PlainProgress, Progress, silent
 from roadict.ranks.comm import current
 from roadict.road.hidden import SHARE

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_array, validate_data
 
 from roadict import checks
 from roadict.tensors import plain
-from roadict.warn import warn_user as warn_user
 
 Array = NDArray[np.floating]
 

@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
+from roadict.checks import warn_user
 from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.road import ROAD
 from roadict.estimators.road_cv import ROADCV
-from roadict.estimators.shared import warn_user
 from roadict.linalg import unit_rows
 from roadict.progress.terminal import Progress, measures_text
 from roadict.road.floor import auto_epsilon, smallest_error

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.polish import merge_duplicates, polish_codes
-from roadict.coders.registry import encode_counting
+from roadict.coders.registry import encode
 from roadict.linalg import leading_signs
 from roadict.ranks.collectives import norm, total
 from roadict.road.plan import Plan
@@ -59,15 +59,15 @@ def minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs:
     """
     data, observed = plan.problem.data, plan.problem.observed
     if plan.alpha:
-        return encode_counting(
-            data, observed, dictionary, algorithm="lasso", alpha=plan.alpha, start=raw, n_jobs=n_jobs
-        )[0]
+        return encode(
+            data, observed, dictionary, algorithm="lasso", alpha=plan.alpha, start=raw, n_jobs=n_jobs, warn=False
+        )
     if plan.bound:
         return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs)
     codes = _polish(plan, dictionary, raw, tol, n_jobs)
     if plan.bound is None:
         return codes
-    least = encode_counting(data, observed, dictionary, algorithm="basis-pursuit", n_jobs=n_jobs)[0]
+    least = encode(data, observed, dictionary, algorithm="basis-pursuit", n_jobs=n_jobs, warn=False)
     residual = data - codes @ dictionary
     if observed is not None:
         residual = residual * observed
@@ -121,8 +121,8 @@ def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs:
     low, high, weight = 0.0, math.inf, FIRST_WEIGHT * plan.norm / plan.unit
     codes, best = raw, None
     for _ in range(MAX_WEIGHTS):
-        codes, _ = encode_counting(
-            data, observed, dictionary, algorithm="lasso", alpha=weight, start=codes, n_jobs=n_jobs
+        codes = encode(
+            data, observed, dictionary, algorithm="lasso", alpha=weight, start=codes, n_jobs=n_jobs, warn=False
         )
         error = relative_error(data, observed, codes, dictionary, comm)
         if error <= bound:

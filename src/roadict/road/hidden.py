@@ -1,12 +1,13 @@
 """Hidden entries: which entries to hide, and how well atoms predict them from the entries that are left."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.polish import polish_codes
-from roadict.coders.registry import encode_counting
+from roadict.coders.registry import encode
 from roadict.ranks.collectives import counts, norm, total
 from roadict.ranks.comm import SERIAL, Comm
 
@@ -137,8 +138,8 @@ def hidden_curve(
     errors, nonzeros, misses, totals = [], [], [], []
     codes = None
     for weight in weights:
-        codes, _ = encode_counting(
-            visible, seen, dictionary, algorithm="lasso", alpha=float(weight), start=codes, n_jobs=n_jobs
+        codes = encode(
+            visible, seen, dictionary, algorithm="lasso", alpha=float(weight), start=codes, n_jobs=n_jobs, warn=False
         )
         refit = polish_codes(visible, seen, dictionary, codes, negligible=0.0, n_jobs=n_jobs)
         predicted = (codes + RELAXATION * (refit - codes)) @ dictionary
@@ -153,15 +154,33 @@ def hidden_curve(
     return Curve(weights[: len(totals)], np.array(errors), np.array(nonzeros), np.array(misses), scale)
 
 
-def excess(misses: Array, comm: Comm = SERIAL) -> tuple[int, Array, Array]:
-    """Compare the rows of misses with the best one, paired by sample.
+class Excess(NamedTuple):
+    """Sums of misses over the smallest one, paired by sample.
 
-    Returns
-    -------
-    best : int
-        The row with the smallest sum.
-    excess, standard_error : arrays
-        Of every row's sum over that of the best.
+    Attributes
+    ----------
+    sums : array of shape (n_rows,)
+    over, standard_error : arrays of shape (n_rows,)
+        Difference of every sum to the smallest one, and its standard error.
+    """
+
+    sums: Array
+    over: Array
+    standard_error: Array
+
+    @property
+    def first_within(self) -> int:
+        """Index of the first row, the simplest, whose excess is within one standard error."""
+        return int(np.flatnonzero(self.over <= self.standard_error)[0])
+
+
+def excess(misses: Array, comm: Comm = SERIAL) -> Excess:
+    """Compare the rows of misses, one column per sample, with the one of the smallest sum.
+
+    Examples
+    --------
+    >>> excess(np.array([[3.0, 4.0], [1.0, 2.1], [1.5, 1.5]])).first_within
+    1
     """
     sums = np.array([total(comm, float(row.sum())) for row in misses])
     n_samples = sum(counts(comm, misses.shape[1]))
@@ -169,16 +188,4 @@ def excess(misses: Array, comm: Comm = SERIAL) -> tuple[int, Array, Array]:
     differences = misses - misses[best]
     squares = np.array([total(comm, float((row**2).sum())) for row in differences])
     over = sums - sums[best]
-    return best, over, np.sqrt(np.maximum(squares - over**2 / n_samples, 0.0))
-
-
-def largest_within_error(misses: Array, comm: Comm = SERIAL) -> int:
-    """Index of the first row, the sparsest, whose excess over the best is within one standard error.
-
-    Examples
-    --------
-    >>> largest_within_error(np.array([[3.0, 4.0], [1.0, 2.1], [1.5, 1.5]]))
-    1
-    """
-    _, over, error = excess(misses, comm)
-    return int(np.flatnonzero(over <= error)[0])
+    return Excess(sums, over, np.sqrt(np.maximum(squares - over**2 / n_samples, 0.0)))

@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
-from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
 from roadict.road.multistart import Settings, Start, best_of, finish_exactly, learn, run_starts
 from roadict.road.noise import MIN_WEIGHT, Choice, EpsilonPath, can_hide, choose_epsilon, chosen_bound, predicts_exactly
-from roadict.road.plan import Parameters, Plan, make_plan
+from roadict.road.plan import Plan, Request
 from roadict.runs.driving import Fitting
 from roadict.runs.result import Fit
 
 Array = NDArray[np.floating]
-Mask = NDArray[np.bool_] | None
 Starts = Callable[[Plan], Iterator[Start]]
 """Draws the starts of a plan, always the same."""
 
@@ -35,10 +33,7 @@ class Learned(NamedTuple):
 
 
 def learn_data(
-    data: Array,
-    observed: Mask,
-    n_components: int,
-    parameters: Parameters,
+    request: Request,
     plan: Plan,
     starts: Starts,
     settings: Settings,
@@ -50,12 +45,9 @@ def learn_data(
 
     Parameters
     ----------
-    data, observed
-        This rank's, in the user's units.
-    n_components : int
-    parameters : Parameters
+    request : Request
     plan : Plan
-        That of the parameters, which holds if the data turn out to be exact.
+        That of the request, which holds if the data turn out to be exact.
     starts : callable
     settings : Settings
     seed : SeedSequence
@@ -63,36 +55,47 @@ def learn_data(
     dictionary : array of shape (n_components, n_features), or None
         Atoms given by the user to start from.
     """
-    comm = plan.comm
-    if not parameters.noise_is_unknown or not can_hide(observed, data.shape, n_components, comm):
+    choice = None
+    if "noise" in journal.notes:
+        choice = Choice(EpsilonPath.from_json(journal.notes["noise"]))
+    elif request.parameters.noise_is_unknown and can_hide(request):
+        choice = yield from _choose(request, plan, starts, settings, seed, journal, dictionary)
+    if choice is None:
         return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
-    path = EpsilonPath.from_json(journal.notes["noise"]) if "noise" in journal.notes else None
-    choice = None if path is None else Choice(path)
-    if choice is None:
-        path = yield from _tried_exact_fit(plan, starts, settings, seed, journal)
-        if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in journal.fits):
-            return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
-        choice = None if path is None else Choice(path)
-    if choice is None:
-        choice = yield from choose_epsilon(
-            data, observed, n_components, parameters, settings, seed, journal, comm, dictionary
-        )
-        if not choice.path.exact:
-            journal.fits.clear()
     path = choice.path
     journal.notes["noise"] = path.to_json()
-    noisy = _plan_with(path, data, observed, n_components, parameters, plan, comm)
+    noisy = _plan_with(path, request, plan)
     if choice.stopped is not None and choice.atoms is not None:
-        none = np.zeros((len(data), n_components), data.dtype)
-        return Learned(
-            polished_fit(noisy, choice.stopped, choice.atoms, none, settings.tol, settings.n_jobs), noisy, path
-        )
+        no_codes = np.zeros((len(request.data), request.n_components), request.data.dtype)
+        fit = polished_fit(noisy, choice.stopped, choice.atoms, no_codes, settings.tol, settings.n_jobs)
+        return Learned(fit, noisy, path)
     fit = yield from learn(noisy, starts(noisy), settings, journal)
     if plan.tries_exact_finish and not path.exact:
         exact = yield from finish_exactly(plan, fit, settings)
         if exact is not None:
             return Learned(exact, plan, replace(path, exact=True))
     return Learned(fit, noisy, path)
+
+
+def _choose(
+    request: Request,
+    plan: Plan,
+    starts: Starts,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    journal: FitJournal,
+    dictionary: Array | None,
+) -> Fitting[Choice | None]:
+    """Return the noise level; None: a fit is exact, or a callback has ended it."""
+    path = yield from _tried_exact_fit(plan, starts, settings, seed, journal)
+    if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in journal.fits):
+        return None
+    if path is not None:
+        return Choice(path)
+    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary)
+    if not choice.path.exact:
+        journal.fits.clear()
+    return choice
 
 
 def _tried_exact_fit(
@@ -114,14 +117,8 @@ def _tried_exact_fit(
     return predicts_exactly(plan, best_of(journal.fits, plan, settings.tol).dictionary, seed, settings.n_jobs)
 
 
-def _plan_with(
-    path: EpsilonPath, data: Array, observed: Mask, n_components: int, parameters: Parameters, plan: Plan, comm: Comm
-) -> Plan:
+def _plan_with(path: EpsilonPath, request: Request, plan: Plan) -> Plan:
     """Return the plan for the noise that was found."""
-    if parameters.formulation == "lasso":
-        weight = max(float(path.alpha[path.chosen]), MIN_WEIGHT * plan.norm)
-        return make_plan(data, observed, n_components, replace(parameters, alpha=weight), comm)
-    if path.exact:
-        return plan
-    bound = chosen_bound(path, plan.bound or 0.0)
-    return make_plan(data, observed, n_components, replace(parameters, epsilon=bound), comm)
+    if request.parameters.formulation == "lasso":
+        return request.changed(alpha=max(float(path.alpha[path.chosen]), MIN_WEIGHT * plan.norm)).plan()
+    return plan if path.exact else request.changed(epsilon=chosen_bound(path, plan.bound or 0.0)).plan()

@@ -136,12 +136,16 @@ def _fit_from(
     before: History | None = None,
 ) -> Fitting[Fit]:
     """Run from one start; ``before``: the history that the run continues."""
-    problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
-    engine = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm, settings.pool)
-    with closing(engine):
+    with closing(open_engine(plan, start, annealing, settings)) as engine:
         saving, (history, level) = journal.open_run(engine)
         resumed = (before if history is None else history), level
         return (yield from _run(plan, engine, start, annealing, settings, view, saving, resumed))
+
+
+def open_engine(plan: Plan, start: Start, annealing: Annealing | None, settings: Settings) -> Engine:
+    """Return the engine of a run, with the ρ that its annealing begins with."""
+    problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
+    return make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm, settings.pool)
 
 
 def _run(

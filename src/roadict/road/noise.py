@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.storage import Metadata
-from roadict.engines.registry import make_engine
 from roadict.ranks.collectives import counts, total
 from roadict.ranks.comm import Comm
 from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries, sample_digests
-from roadict.road.multistart import Settings, broadcast_atoms
-from roadict.road.plan import Parameters, Plan, make_plan
+from roadict.road.multistart import Settings, broadcast_atoms, open_engine
+from roadict.road.plan import Plan, Request
 from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
 from roadict.runs.loop import Outcome, Rule, View, follow
@@ -124,13 +123,14 @@ class Choice(NamedTuple):
     atoms: Array | None = None
 
 
-def can_hide(observed: Mask, shape: tuple[int, int], n_components: int, comm: Comm) -> bool:
+def can_hide(request: Request) -> bool:
     """Whether there are enough entries to hide, and more samples than atoms."""
-    n_samples = sum(counts(comm, shape[0]))
-    entries = n_samples * shape[1] if observed is None else total(comm, float(observed.sum()))
+    data, observed, comm = request.data, request.observed, request.comm
+    n_samples = sum(counts(comm, len(data)))
+    entries = n_samples * data.shape[1] if observed is None else total(comm, float(observed.sum()))
     per_sample = entries / max(n_samples, 1)
     hidden = n_samples * max(1.0, SHARE * per_sample)
-    return n_samples > n_components and per_sample >= MIN_FEATURES and hidden >= MIN_HIDDEN
+    return n_samples > request.n_components and per_sample >= MIN_FEATURES and hidden >= MIN_HIDDEN
 
 
 def predicts_exactly(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_jobs: int | None) -> EpsilonPath | None:
@@ -152,14 +152,10 @@ def predicts_exactly(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_j
 
 
 def choose_epsilon(
-    data: Array,
-    observed: Mask,
-    n_components: int,
-    parameters: Parameters,
+    request: Request,
     settings: Settings,
     seed: np.random.SeedSequence,
     journal: FitJournal,
-    comm: Comm,
     dictionary: Array | None = None,
 ) -> Fitting[Choice]:
     """Find the error bound at which hidden entries are predicted best, from bound 0 (or the floor) on.
@@ -170,32 +166,28 @@ def choose_epsilon(
 
     Parameters
     ----------
-    data, observed
-        This rank's, in the user's units.
-    n_components : int
-    parameters : Parameters
+    request : Request
     settings : Settings
     seed : SeedSequence
         Of the whole fit.
     journal : FitJournal
-    comm : Comm
     dictionary : array of shape (n_components, n_features), or None
         Atoms given by the user to start from.
     """
+    comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
-    kept = draw_subset(data, observed, n_components, masks[0], comm)
-    data, observed = data[kept], None if observed is None else observed[kept]
+    kept = draw_subset(request.data, request.observed, n_components, masks[0], comm)
+    data, observed = request.data[kept], None if request.observed is None else request.observed[kept]
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
-    parameters = replace(
-        parameters, formulation="constrained", epsilon="auto", alpha=None, n_init=1, max_iter=settings.max_iter
+    request = request.changed(
+        formulation="constrained", epsilon="auto", alpha=None, n_init=1, max_iter=settings.max_iter
     )
     curves: list[Curve] = []
     floor, bound = 0.0, 0.0
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
-        visible = np.where(seen, data, 0)
-        plan = make_plan(visible, seen, n_components, parameters, comm)
+        plan = replace(request, data=np.where(seen, data, 0), observed=seen).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise")
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal)
@@ -209,7 +201,7 @@ def choose_epsilon(
         steady = index > 0 and 1 / STEADY < bound / before < STEADY
         if path.exact or steady:
             break
-        parameters = replace(parameters, epsilon=bound)
+        request = request.changed(epsilon=bound)
     return Choice(path)
 
 
@@ -223,9 +215,7 @@ def learn_atoms(
 ) -> Fitting[tuple[Outcome, Array]]:
     """Run once and return the atoms. Nothing is saved: a fit that resumes repeats the run."""
     annealing = plan.runs[0]
-    problem = plan.problem if annealing is None else replace(plan.problem, rhos=(annealing.first,) * 3)
-    engine = make_engine(settings.engine, problem, *start, settings.n_jobs, plan.comm, settings.pool)
-    with closing(engine):
+    with closing(open_engine(plan, start, annealing, settings)) as engine:
         rule = Rule(settings.max_iter, settings.tol, plan.bound, annealing)
         outcome = yield from follow(engine, rule, view, None, journal.open_stage(), plan.comm)
         atoms = start[0] if outcome.stop_reason == "non-finite" else broadcast_atoms(engine, plan.comm)[0]
@@ -247,11 +237,11 @@ def _path(curves: list[Curve], unit: float, floor: float, comm: Comm) -> Epsilon
     length = min(len(curve.weights) for curve in curves)
     misses = np.sum([curve.misses[:length] for curve in curves], axis=0)
     scale = sum(curve.scale for curve in curves)
-    _, over, error = excess(misses, comm)
-    hidden = np.array([total(comm, float(row.sum())) for row in misses]) / scale
-    chosen = int(np.flatnonzero(over <= error)[0])
+    compared = excess(misses, comm)
+    chosen = compared.first_within
     epsilon = np.mean([curve.errors[:length] for curve in curves], axis=0)
     nonzeros = np.mean([curve.nonzeros[:length] for curve in curves], axis=0)
     exact = floor == 0 and bool(epsilon[chosen] <= EXACT)
     alpha = curves[-1].weights[:length] * unit
-    return EpsilonPath(epsilon, alpha, hidden, over / scale, error / scale, nonzeros, chosen, exact)
+    sums, over, error = (column / scale for column in compared)
+    return EpsilonPath(epsilon, alpha, sums, over, error, nonzeros, chosen, exact)

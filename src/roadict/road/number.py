@@ -14,7 +14,7 @@ from roadict.kernels import Workers
 from roadict.progress.terminal import Progress, silent
 from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
-from roadict.road.hidden import excess, hidden_curve, hidden_entries, largest_within_error
+from roadict.road.hidden import excess, hidden_curve, hidden_entries
 from roadict.road.multistart import Settings
 from roadict.road.noise import MAX_ITER, TOL, draw_subset, learn_atoms
 from roadict.road.plan import Parameters, make_plan
@@ -100,7 +100,7 @@ class NumberPath:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Comparison:
     """What all trials share.
 
     Attributes
@@ -161,14 +161,14 @@ def choose_number(
         hidden = hidden_entries(data, observed, rng)
         splits.append(Split(~hidden if observed is None else observed & ~hidden, hidden, index))
     engine = engine_name(engine, len(data), data.shape[1], first[-1])
-    problem = Problem(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed)
+    comparison = Comparison(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed)
     reference = first[-1] if numbers is not None else min(2 * data.shape[1], first[-1])
-    bound = try_number(problem, splits[0], reference, 0.0).epsilon
+    bound = try_number(comparison, splits[0], reference, 0.0).epsilon
     trials: dict[int, list[list[Trial]]] = {}
     scale = sum(float((np.abs(data) * split.hidden).sum()) for split in splits)
     more = first
     for _ in range(MAX_ROUNDS):
-        _add_trials(problem, more, bound, trials, progress)
+        _add_trials(comparison, more, bound, trials, progress)
         path = _path(trials, scale)
         tried = path.n_components.tolist()
         more = next_numbers(tried, path.chosen) if numbers is None else []
@@ -207,12 +207,12 @@ def next_numbers(tried: list[int], chosen: int) -> list[int]:
     return [round(math.sqrt(max(1, end) * best)) for end, gap in ends if abs(end - best) > max(1, best // gap)]
 
 
-def try_number(problem: Problem, split: Split, n_components: int, bound: float, start: int = 0) -> Trial:
+def try_number(comparison: Comparison, split: Split, n_components: int, bound: float, start: int = 0) -> Trial:
     """Learn from the seen entries of a split in one short run, and predict its hidden ones.
 
     Parameters
     ----------
-    problem : Problem
+    comparison : Comparison
     split : Split
     n_components : int
     bound : float
@@ -220,30 +220,31 @@ def try_number(problem: Problem, split: Split, n_components: int, bound: float, 
     start : int
         Counts from 0.
     """
-    data = problem.data
+    data = comparison.data
     visible = np.where(split.seen, data, 0)
     reachable = auto_epsilon(smallest_error(visible, split.seen, n_components))
     parameters = Parameters(epsilon=max(bound, reachable), n_init=1, max_iter=MAX_ITER)
     plan = make_plan(visible, split.seen, n_components, parameters)
-    rng = streams(problem.seed, NUMBER_START, MAX_STARTS * (split.number + 1))[MAX_STARTS * split.number + start]
+    rng = streams(comparison.seed, NUMBER_START, MAX_STARTS * (split.number + 1))[MAX_STARTS * split.number + start]
     point = starting_point(plan.problem.data, n_components, None, None, rng, SERIAL)
-    settings = Settings(problem.engine, MAX_ITER, TOL, 1, watched=False)
+    settings = Settings(comparison.engine, MAX_ITER, TOL, 1, watched=False)
     _, atoms = drive(learn_atoms(plan, point, settings, View(plan.unit, watched=False), FitJournal(None)))
     scaled = data / data.dtype.type(plan.unit)
     curve = hidden_curve(scaled, split.seen, split.hidden, atoms, plan.norm / plan.unit, n_jobs=1)
-    best, sparse = int(np.argmin(curve.misses.sum(axis=1))), largest_within_error(curve.misses)
+    compared = excess(curve.misses)
+    best, sparse = int(np.argmin(compared.sums)), compared.first_within
     misses = curve.misses[best].astype(np.float64) * plan.unit
     return Trial(misses, float(curve.errors[sparse]), float(curve.nonzeros[sparse]))
 
 
 def _add_trials(
-    problem: Problem, numbers: list[int], bound: float, trials: dict[int, list[list[Trial]]], progress: Progress
+    comparison: Comparison, numbers: list[int], bound: float, trials: dict[int, list[list[Trial]]], progress: Progress
 ) -> None:
     """Try these numbers with every split from their next start, several at a time.
 
     Parameters
     ----------
-    problem : Problem
+    comparison : Comparison
     numbers : list of int
     bound : float
     trials : dict
@@ -251,24 +252,24 @@ def _add_trials(
     progress : callable
     """
     # The longest runs come first, so that the last ones fill the gaps.
-    jobs = [(number, split) for number in sorted(numbers, reverse=True) for split in problem.splits]
+    jobs = [(number, split) for number in sorted(numbers, reverse=True) for split in comparison.splits]
     results: dict[tuple[int, int], Trial] = {}
-    before = len(problem.splits) * sum(map(len, trials.values()))
+    before = len(comparison.splits) * sum(map(len, trials.values()))
 
     def task(job: int) -> None:
         number, split = jobs[job]
-        results[number, split.number] = try_number(problem, split, number, bound, len(trials.get(number, [])))
+        results[number, split.number] = try_number(comparison, split, number, bound, len(trials.get(number, [])))
 
     def advance(done: int) -> None:
         progress(before + done, before + len(jobs), f"{min(numbers)} to {max(numbers)} atoms")
 
-    workers = Workers(problem.n_jobs)
+    workers = Workers(comparison.n_jobs)
     try:
         workers.run(task, len(jobs), advance)
     finally:
         workers.close()
     for number in numbers:
-        trials.setdefault(number, []).append([results[number, split.number] for split in problem.splits])
+        trials.setdefault(number, []).append([results[number, split.number] for split in comparison.splits])
 
 
 def _path(trials: dict[int, list[list[Trial]]], scale: float) -> NumberPath:
@@ -276,18 +277,18 @@ def _path(trials: dict[int, list[list[Trial]]], scale: float) -> NumberPath:
     numbers = sorted(trials)
     best = [[min(of_split, key=_total) for of_split in zip(*trials[number], strict=True)] for number in numbers]
     misses = np.array([np.sum([trial.misses for trial in row], axis=0) for row in best])
-    _, over, error = excess(misses)
-    chosen = int(np.flatnonzero(over <= error)[0])
-    _, rise, rise_error = excess(misses[[chosen, -1]])
+    compared = excess(misses)
+    chosen = compared.first_within
+    rise = excess(misses[[chosen, -1]])
     return NumberPath(
         np.array(numbers),
-        misses.sum(axis=1) / scale,
-        over / scale,
-        error / scale,
+        compared.sums / scale,
+        compared.over / scale,
+        compared.standard_error / scale,
         np.array([np.mean([trial.epsilon for trial in row]) for row in best]),
         np.array([np.mean([trial.nonzeros for trial in row]) for row in best]),
         chosen,
-        flat=bool(rise[1] <= CLEARLY_WORSE * rise_error[1]),
+        flat=bool(rise.over[1] <= CLEARLY_WORSE * rise.standard_error[1]),
     )
 
 

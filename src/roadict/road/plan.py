@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,35 @@ class Parameters:
         if self.formulation == "lasso":
             return self.alpha is None
         return self.formulation == "constrained" and isinstance(self.epsilon, str)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a fit is asked for.
+
+    Attributes
+    ----------
+    data : array of shape (n_samples, n_features)
+        This rank's samples in the user's units, zero at unobserved entries.
+    observed : bool array like data, or None
+    n_components : int
+    parameters : Parameters
+    comm : Comm
+    """
+
+    data: Array
+    observed: Mask
+    n_components: int
+    parameters: Parameters
+    comm: Comm = SERIAL
+
+    def plan(self) -> Plan:
+        """Resolve the parameters."""
+        return make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm)
+
+    def changed(self, **parameters: Any) -> "Request":
+        """Return the request with other parameters of these names."""
+        return replace(self, parameters=replace(self.parameters, **parameters))
 
 
 def make_plan(data: Array, observed: Mask, n_components: int, parameters: Parameters, comm: Comm = SERIAL) -> Plan:
