@@ -9,7 +9,7 @@ import warnings
 
 import joblib
 import numpy as np
-from results import table, write_section
+from results import in_parallel, table, write_section
 from sklearn.datasets import load_digits, load_sample_image
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.image import extract_patches_2d
@@ -37,7 +37,8 @@ def timed_fit(data, **parameters):
     return model, time.process_time() - before
 
 
-def noise_trial(seed, n_samples, snr_db):
+def noise_trial(i, n_samples, snr_db):
+    seed = SEED + i
     truth = planted(n_samples, N_FEATURES, N_ATOMS, sparsity=SPARSITY, snr_db=snr_db, random_state=seed)
     true_epsilon = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.data))
     own, own_seconds = timed_fit(truth.data, random_state=seed + 1_000_000)
@@ -55,9 +56,8 @@ def noise_trial(seed, n_samples, snr_db):
 
 def noise(trials):
     rows = []
-    for n_samples, snr_db in NOISE:
-        jobs = (joblib.delayed(noise_trial)(SEED + i, n_samples, snr_db) for i in range(trials))
-        columns = np.array(joblib.Parallel(-1)(jobs), float).T
+    for (n_samples, snr_db), results in zip(NOISE, in_parallel(noise_trial, NOISE, trials), strict=True):
+        columns = np.array(results, float).T
         ratio, own, told, nonzeros, nonzeros_told, most, converged, seconds, cost = columns
         rows.append([n_samples, f"{snr_db} dB", f"{ratio.min():.2f} to {ratio.max():.2f}"])
         rows[-1] += [f"{own.mean():.3f}", f"{told.mean():.3f}", f"{nonzeros.mean():.1f}", f"{nonzeros_told.mean():.1f}"]
@@ -106,8 +106,9 @@ TRUTHS = (
 )
 
 
-def truth_trial(kind, seed, snr_db):
-    data, atoms, true_epsilon = other_truth(kind, seed, snr_db)
+def truth_trial(i, kind):
+    seed = TRUTH_SEED + i
+    data, atoms, true_epsilon = other_truth(kind, seed, snr_db=20)
     own, _ = timed_fit(data, random_state=seed + 1_000_000)
     told, _ = timed_fit(data, epsilon=true_epsilon, random_state=seed + 1_000_000)
     shares = [found(model.components_, atoms) for model in (own, told)]
@@ -116,9 +117,8 @@ def truth_trial(kind, seed, snr_db):
 
 def truths(trials):
     rows = []
-    for kind in TRUTHS:
-        jobs = (joblib.delayed(truth_trial)(kind, TRUTH_SEED + i, 20) for i in range(trials))
-        ratio, own, told, nonzeros = np.array(joblib.Parallel(-1)(jobs), float).T
+    for kind, results in zip(TRUTHS, in_parallel(truth_trial, [(kind,) for kind in TRUTHS], trials), strict=True):
+        ratio, own, told, nonzeros = np.array(results, float).T
         rows.append([kind, f"{ratio.min():.2f} to {ratio.max():.2f}", f"{own.mean():.3f}", f"{told.mean():.3f}"])
         rows[-1] += [f"{nonzeros.mean():.1f}"]
         print(rows[-1], file=sys.stderr)

@@ -5,9 +5,8 @@ import time
 import warnings
 from functools import cache
 
-import joblib
 import numpy as np
-from results import table, write_section
+from results import in_parallel, table, write_section
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict import ROAD, ROADCV
@@ -26,10 +25,11 @@ def compile_kernels():
     ROADCV([TRUE], random_state=0, n_jobs=1, max_iter=100).fit(data)
 
 
-def trial(seed, n_samples, snr_db):
+def trial(i, n_samples, snr_db):
     """Numbers chosen from the list and by the search, and CPU seconds of ROAD and of both."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     compile_kernels()
+    seed = FIRST_SEED + i
     data = planted(n_samples, 16, TRUE, sparsity=3, snr_db=snr_db, random_state=seed).data
     seconds, chosen = [], []
     for model in (ROAD(TRUE), ROADCV(NUMBERS), ROADCV()):
@@ -42,8 +42,7 @@ def trial(seed, n_samples, snr_db):
 
 def number(trials):
     rows, pooled = [], []
-    for n_samples, snr_db in PROBLEMS:
-        results = joblib.Parallel(-1)(joblib.delayed(trial)(FIRST_SEED + i, n_samples, snr_db) for i in range(trials))
+    for (n_samples, snr_db), results in zip(PROBLEMS, in_parallel(trial, PROBLEMS, trials), strict=True):
         pooled += results
         rows.append([n_samples, f"{snr_db} dB", *_row(results)])
         print(rows[-1], file=sys.stderr)

@@ -19,6 +19,18 @@ def table(header, rows):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
+def in_parallel(trial, cases, n_trials):
+    """``trial(i, *case)`` for every case and i < n_trials on all cores, the last case first; results by case.
+
+    One pool for all of them: cores do not wait for the slowest trial of every case.
+    """
+    import joblib
+
+    jobs = [joblib.delayed(trial)(i, *case) for case in reversed(cases) for i in range(n_trials)]
+    results = joblib.Parallel(-1, batch_size=1)(jobs)
+    return [results[i : i + n_trials] for i in range(0, len(results), n_trials)][::-1]
+
+
 def write_section(title, command, body):
     """Replace or append the section of this title."""
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "scikit-learn"))
