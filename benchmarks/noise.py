@@ -6,9 +6,11 @@ Run by ``python benchmarks/recovery.py noise|truths|real``.
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
+from matplotlib.figure import Figure
 from results import in_parallel, table, write_section
 from sklearn.datasets import load_digits, load_sample_image
 from sklearn.exceptions import ConvergenceWarning
@@ -17,8 +19,10 @@ from sklearn.feature_extraction.image import extract_patches_2d
 from roadict import ROAD
 from roadict.linalg import unit_rows
 from roadict.metrics import dictionary_error
+from roadict.plotting import save_figure
 from roadict.synthetic import planted
 
+PATHS = Path(__file__).parents[1] / "docs" / "images" / "epsilon-paths.png"
 SEED, TRUTH_SEED = 73_000, 74_000
 """First seeds of the reported trials, used for nothing else."""
 NOISE = [(800, 30), (800, 20), (800, 10), (300, 30), (300, 20), (300, 10)]
@@ -138,8 +142,8 @@ def flower_patches(count=5000):
 
 
 def real(trials):
-    """Fit real data with nothing told, for some seeds; fails if a fit warns."""
-    rows = []
+    """Fit real data with nothing told, for some seeds, and draw their paths."""
+    rows, paths = [], {}
     for name, data in (("digits", load_digits().data), ("patches of flower.jpg", flower_patches())):
         for seed in range(trials):
             with warnings.catch_warnings(record=True) as caught:
@@ -147,6 +151,7 @@ def real(trials):
                 before = time.process_time(), time.perf_counter()
                 model = ROAD(100, random_state=seed).fit(data)
                 seconds = time.process_time() - before[0], time.perf_counter() - before[1]
+            paths.setdefault(name, []).append(model.epsilon_path_)
             nonzeros = (model.codes_ != 0).sum(axis=1)
             rows.append([name, data.shape, seed, f"{model.epsilon_:.3f}", f"{nonzeros.mean():.1f}", nonzeros.max()])
             rows[-1] += [model.stop_reason_, len(caught), f"{seconds[0]:.0f}", f"{seconds[1]:.0f}"]
@@ -154,7 +159,20 @@ def real(trials):
     header = ["data", "shape", "seed", "epsilon_", "nonzeros per sample", "largest number", "end", "warnings"]
     header += ["CPU seconds", "seconds"]
     command = f"python benchmarks/recovery.py real --trials {trials}"
+    draw_paths(paths)
     write_section("Real data, nothing told", command, f"`ROAD(100)`.\n\n{table(header, rows)}")
+
+
+def draw_paths(paths):
+    """Draw the error of hidden entries over the bound, one curve per seed, into the documents."""
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    for axes, (name, of_seeds) in zip(np.atleast_1d(figure.subplots(1, len(paths))), paths.items(), strict=True):
+        for seed, path in enumerate(of_seeds):
+            (line,) = axes.plot(path.epsilon, path.hidden_error, label=f"seed {seed}")
+            axes.plot(path.epsilon[path.chosen], path.hidden_error[path.chosen], "o", color=line.get_color())
+        axes.set(xscale="log", xlabel="error bound ε", ylabel="error of hidden entries", title=name)
+        axes.legend()
+    save_figure(figure, PATHS, dpi=110)
 
 
 def spread_trial(seed):
