@@ -11,6 +11,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from results import in_parallel, table, write_section
 from sklearn.datasets import load_digits, load_sample_image
 from sklearn.exceptions import ConvergenceWarning
@@ -171,6 +172,8 @@ def draw_paths(paths):
             (line,) = axes.plot(path.epsilon, path.hidden_error, label=f"seed {seed}")
             axes.plot(path.epsilon[path.chosen], path.hidden_error[path.chosen], "o", color=line.get_color())
         axes.set(xscale="log", xlabel="error bound ε", ylabel="error of hidden entries", title=name)
+        axes.set_xticks([0.01, 0.03, 0.1, 0.3], labels=["0.01", "0.03", "0.1", "0.3"])
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.legend()
     save_figure(figure, PATHS, dpi=110)
 
