@@ -137,7 +137,8 @@ class ROAD(Learner):
     n_starts_agreed_ : int
         Number of these that found the returned atoms, the returned fit included.
     objective_ : float
-        ``Σ|codes_|``; for "lasso" plus the squared error over 2 alpha.
+        ``Σ|codes_|``; for "lasso" plus the squared error over 2 alpha. Here and below, sums and means over samples are
+        weighted by ``sample_weight``.
     error_ : float
         Relative data error of ``codes_`` over the observed entries.
     rho_ : float or three floats
@@ -183,7 +184,9 @@ class ROAD(Learner):
     fit is exact, a last step of constant ρ then continues on the samples as they are.
 
     A numeric ``rho`` with ``n_init`` None or 1 runs the plain iteration of the paper, without annealing, exact finish,
-    restarts or a search for the noise level; only ``codes_`` are made minimal. ``fit_transform(X)`` equals
+    restarts or a search for the noise level; only ``codes_`` are made minimal. From the same ``dict_init`` and
+    ``code_init`` it gives, with ``sample_weight``, the fit to X with every sample so many times. With defaults the
+    recovery is alike, but not the run: starts are drawn from rows. ``fit_transform(X)`` equals
     ``fit(X).transform(X)``, not ``codes_``. float32 stays float32, integers become float64.
 
     In an initialised torch.distributed process group, ``fit`` is one fit on all ranks: each passes its own samples
