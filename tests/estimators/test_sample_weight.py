@@ -191,6 +191,26 @@ def test_weights_suppress_samples_of_another_source():
     assert dictionary_error(fitted.components_, truth.dictionary) < 0.01
 
 
+def test_the_noise_level_is_that_of_the_samples_that_count():
+    quiet, loud = (planted(200, 8, K, sparsity=2, snr_db=snr, random_state=5).data for snr in (30, 5))
+    data = np.vstack([quiet, loud])
+    for form in ("constrained", "lasso"):
+        settings = {"formulation": form, "max_iter": 300, "n_init": 1, "random_state": 0}
+        ours = ROAD(K, **settings).fit(data, sample_weight=np.repeat([1.0, 1e-9], 200))
+        alone, plain = ROAD(K, **settings).fit(quiet), ROAD(K, **settings).fit(data)
+        for name in ("transform_alpha_",) if form == "lasso" else ("epsilon_", "transform_alpha_"):
+            found, expected, other = (getattr(each, name) for each in (ours, alone, plain))
+            assert abs(found - expected) < 0.2 * abs(other - expected), name
+
+
+def test_a_last_step_starts_from_codes_with_their_weights():
+    seen = {}
+    fitted = ROAD(K, epsilon=0.0, n_init=1, tol=1e-2, random_state=0)
+    for snapshot in fitted.iter_fit(X, sample_weight=FRACTIONS):
+        seen.setdefault(snapshot.stage, []).append(np.abs(snapshot.codes).sum())
+    assert seen["last step"][0] == pytest.approx(seen["search"][-1], rel=0.1)
+
+
 def test_copies_of_a_sample_hide_the_same_entries():
     rng = np.random.default_rng(8)
     rows = rng.permutation(np.repeat(np.arange(len(X)), 3))
