@@ -363,6 +363,11 @@ def test_bad_weights_are_refused_with_value_bound_and_remedy(kind, given):
         kind().fit(X, sample_weight=weights)
 
 
+def test_road_cv_needs_ten_samples_that_count():
+    with pytest.raises(ValueError, match="X has 9 samples of weight above zero"):
+        ROADCV().fit(X, sample_weight=np.arange(len(X)) < 9)
+
+
 def test_weights_beyond_float32_are_refused():
     with pytest.raises(ValueError, match=r"sample_weight reaches 1e\+60, beyond 3.40282e\+38 of float32; divide all"):
         ROAD(K).fit(X.astype(np.float32), sample_weight=1e60)

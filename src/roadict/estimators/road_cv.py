@@ -224,7 +224,7 @@ class ROADCV(Learner):
         data, observed = self._validate(X, reset=True)
         given = checks.sample_weights(sample_weight, len(data), data.dtype)
         data, observed, weights, _ = used_samples(data, observed, given, SERIAL)
-        self._check_data(data, observed)
+        self._check_data(data, observed, "" if weights is None else " of weight above zero")
         seed = seed_sequence(self.random_state)
         progress = self._progress or (PlainProgress("choosing n_components: runs") if self.verbose else silent)
         path = choose_number(
@@ -278,12 +278,12 @@ class ROADCV(Learner):
             raise ValueError(f"n_components={given!r} is empty; pass at least one number, or None for a search")
         return [checks.whole_number(f"n_components[{index}]", number) for index, number in enumerate(given)]
 
-    def _check_data(self, data: Array, observed: NDArray[np.bool_] | None) -> None:
+    def _check_data(self, data: Array, observed: NDArray[np.bool_] | None, counted: str = "") -> None:
         """Refuse data without enough entries to hide, or with nothing to predict; warn if entries are few."""
         n_samples, n_features = data.shape
         entries = data.size if observed is None else int(observed.sum())
         if n_samples < MIN_SAMPLES:
-            samples = checks.plural(n_samples, "sample")
+            samples = checks.plural(n_samples, "sample") + counted
             raise ValueError(
                 f"X has {samples} (n_samples = {n_samples}); ROADCV needs at least {MIN_SAMPLES} to compare numbers of "
                 "atoms: pass more, or use ROAD with a number"
@@ -291,8 +291,8 @@ class ROADCV(Learner):
         largest = max(self._numbers() or [1])
         if largest > n_samples:
             raise ValueError(
-                f"n_components={largest} is more than the {n_samples} samples, which could then be atoms themselves; "
-                "pass smaller numbers or more samples"
+                f"n_components={largest} is more than the {n_samples} samples{counted}, which could then be atoms "
+                "themselves; pass smaller numbers or more samples"
             )
         if entries < MIN_OBSERVED * n_samples:
             raise ValueError(
