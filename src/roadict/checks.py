@@ -153,15 +153,44 @@ def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[A
     return array.astype(dtype)
 
 
-def real_array(name: str, value: Any, bound: str = "pass an array of numbers") -> NDArray[Any]:
-    """Return an array, or a tensor as an array, of finite real numbers; ``bound`` ends the message on a ragged list."""
+def sample_weights(value: Any, n_samples: int, dtype: np.dtype[Any], first_row: int = 0) -> NDArray[np.float64] | None:
+    """Return a weight for every sample from one number or one per sample; None stays None.
+
+    Error messages number samples from ``first_row`` on.
+
+    Examples
+    --------
+    >>> sample_weights([1, -2], 2, np.dtype(float))
+    Traceback (most recent call last):
+    ...
+    ValueError: sample_weight[1]=-2 must be a finite number of at least 0; pass 0 to leave the sample out
+    """
+    if value is None:
+        return None
+    bound = f"pass one number, or one per sample: shape ({n_samples},)"
+    array = real_array("sample_weight", value, bound, finite=False)
+    if array.shape not in ((), (n_samples,)):
+        raise ValueError(f"sample_weight has shape {array.shape}, but there are {plural(n_samples, 'sample')}; {bound}")
+    weights = np.broadcast_to(array, n_samples).astype(np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        shown = f"sample_weight[{first_row + bad[0]}]={weights[bad[0]]:g}"
+        raise ValueError(f"{shown} must be a finite number of at least 0; pass 0 to leave the sample out")
+    top, limit = float(weights.max(initial=0)), float(np.finfo(dtype).max)
+    if top > limit:
+        raise ValueError(f"sample_weight reaches {top:g}, beyond {limit:g} of {dtype}; divide all weights by a number")
+    return weights
+
+
+def real_array(name: str, value: Any, bound: str = "pass an array of numbers", *, finite: bool = True) -> NDArray[Any]:
+    """Return an array, or a tensor as an array, of real numbers; ``bound`` ends the message on a ragged list."""
     try:
         array = np.asarray(plain(value))
     except ValueError as ragged:
         raise ValueError(f"{name} is not an array ({ragged}); {bound}") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold real numbers")
-    if not np.isfinite(array).all():
+    if finite and not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity; all its entries must be finite")
     return array
 

@@ -5,6 +5,10 @@ With blocks A_k (sparse), B_k (rank one), C_k (consensus) and slacks S1, S2, S3:
     min  Σ_k ‖A_k‖_{2,1} + Σ_k 1[rank B_k ≤ 1] + g1(S1) + g2(S2) + g3(S3)
     s.t. A_k = C_k + S1_k,   B_k = C_k + S2_k,   Y = Σ_k C_k + S3
 
+With weights w_n of the samples n, every sample's term and square counts w_n times. Column n of Y and of all blocks is
+then multiplied by √w_n: Frobenius norms become the weighted ones, rank one stays rank one, and only
+``‖A_k‖_{2,1}`` changes, to ``Σ_n √w_n ‖column n of A_k‖``.
+
 g1 and g2 are ridges ``(β/2)‖S‖²`` (an infinite β: the slack is zero). g3, the data term, is a ridge or the ball
 ``‖S3‖_F ≤ ε``, and vanishes at unobserved entries of Y. The terms of A and B have names, for which each engine has a
 table of steps.
@@ -104,23 +108,32 @@ class Problem:
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        Finite, zero at unobserved entries.
+        Finite, zero at unobserved entries; samples of weight w are multiplied by √w.
     observed : bool array of shape (n_samples, n_features), or None
         None: all entries are observed.
     formulation : Formulation
     rhos : (float, float, float)
         Penalties ρ1, ρ2, ρ3 of the augmented Lagrangian; all equal unless the formulation is inexact.
+    roots : array of shape (n_samples, 1), or None
+        Square roots √w of the weights, above zero: factors of the samples' thresholds. None: all weights are 1.
     """
 
     data: NDArray[np.floating]
     observed: NDArray[np.bool_] | None
     formulation: Formulation
     rhos: Triple
+    roots: NDArray[np.floating] | None = None
 
     def __post_init__(self) -> None:
         """Reject what the fused recurrence cannot do."""
         if self.formulation.exact_consensus and len(set(self.rhos)) > 1:
             raise ValueError(f"rhos={self.rhos} must be equal unless the formulation is inexact")
+
+    @property
+    def threshold_factors(self) -> NDArray[np.floating]:
+        """``roots``, or ones: shape (n_samples, 1), of the dtype of the data."""
+        ones = np.ones((len(self.data), 1), self.data.dtype)
+        return ones if self.roots is None else (ones * self.roots).astype(self.data.dtype)
 
 
 def check_penalties(betas: Triple, rhos: Triple) -> str | None:

@@ -6,15 +6,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 
 
-def shrink_groups(points: Array, threshold: float) -> Array:
+def shrink_groups(points: Array, threshold: float | Array) -> Array:
     """Shrink vectors along the last axis towards zero (eq. X1-solution).
 
-    Minimises ``threshold * Σ‖z_n‖₂ + ½ Σ‖z_n - points_n‖²`` over z, where n runs over all axes but the last.
+    Minimises ``Σ threshold_n ‖z_n‖₂ + ½ Σ‖z_n - points_n‖²`` over z, where n runs over all axes but the last.
 
     Parameters
     ----------
     points : array of shape (..., n_features)
-    threshold : float
+    threshold : float or array of shape (..., 1)
         Vectors no longer than this become exactly zero.
 
     Returns
@@ -33,15 +33,15 @@ def shrink_groups(points: Array, threshold: float) -> Array:
     return points * factors
 
 
-def group_norm(points: Array) -> float:
-    """Sum of the norms along the last axis, the penalty of ``shrink_groups`` (eq. l-21-norm).
+def group_norm(points: Array, weights: float | Array = 1.0) -> float:
+    """Sum of the norms along the last axis, times their weights: the penalty of ``shrink_groups`` (eq. l-21-norm).
 
     Examples
     --------
     >>> group_norm(np.array([[3.0, 4.0], [0.3, 0.4]]))
     5.5
     """
-    return float(np.linalg.norm(points, axis=-1).sum())
+    return float((np.linalg.norm(points, axis=-1, keepdims=True) * weights).sum())
 
 
 def nearest_rank_one(matrix: Array) -> tuple[Array, Array]:

@@ -7,9 +7,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from roadict import ROAD, SparseCoder
 
+COUNTED = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "starts are drawn from rows, in their order, so that copies lead to another start; from the same start weights "
+        "are copies (test_sample_weight.py)"
+    )
+}
+
 
 @pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
-@parametrize_with_checks([ROAD(max_iter=50), ROAD(n_components=3, formulation="lasso", max_iter=50)])
+@parametrize_with_checks(
+    [ROAD(max_iter=50), ROAD(n_components=3, formulation="lasso", max_iter=50)],
+    expected_failed_checks=lambda _: COUNTED,
+)
 def test_estimator_check(estimator, check):
     check(estimator)
     assert estimator.get_params()["max_iter"] == 50

@@ -36,6 +36,7 @@ class ReferenceEngine:
         self._comm = comm
         self.problem = problem
         self.rhos = problem.rhos
+        self._factors = problem.threshold_factors
         self._shrink, self._penalty = SPARSE[problem.formulation.sparse]
         self._project = RANK_ONE[problem.formulation.rank_one]
         self.consensus: Array = codes.T[:, :, None] * dictionary[:, None, :]
@@ -58,7 +59,7 @@ class ReferenceEngine:
         (S1, S2, S3), (U1, U2, U3), before = self.slacks, self.multipliers, self.consensus
         K = len(before)
 
-        A = self._shrink(before + S1 - U1, 1 / rho1)
+        A = self._shrink(before + S1 - U1, self._factors / rho1)
         codes, self.atoms = self._project(self._comm, before + S2 - U2)
         B = codes[:, :, None] * self.atoms[:, None, :]
         T: Array = rho1 * (A - S1 + U1) + rho2 * (B - S2 + U2) + rho3 * (Y - S3 + U3)
@@ -95,7 +96,7 @@ class ReferenceEngine:
         if self.problem.observed is not None:
             slack, error = slack * self.problem.observed, error * self.problem.observed
         comm, data = self._comm, self.problem.data
-        objective = total(comm, self._penalty(self.sparse))
+        objective = total(comm, self._penalty(self.sparse, self._factors))
         return Measures.relative(
             objective=objective + self.problem.formulation.misfit_cost(norm(comm, slack)),
             primal=float(np.linalg.norm([norm(comm, residual) for residual in residuals])),
@@ -109,7 +110,7 @@ class ReferenceEngine:
         """Evaluate the augmented Lagrangian (eq. Augmented-Lagrangian-DifRho); the inexact form's falls."""
         C, betas = self.consensus, self.problem.formulation.betas
         gaps = [self.sparse - C, self.rank_one - C, self.problem.data - C.sum(axis=0)]
-        value = self._penalty(self.sparse)
+        value = self._penalty(self.sparse, self._factors)
         for beta, rho, gap, slack, multiplier in zip(
             betas, self.rhos, gaps, self.slacks, self.multipliers, strict=True
         ):

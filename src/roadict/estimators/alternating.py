@@ -157,7 +157,9 @@ class AlternatingDictionaryLearning(Learner):
         """
         return self._fit(X)
 
-    def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
+    def _fitting(self, X: ArrayLike, sample_weight: ArrayLike | None = None, *, watched: bool) -> Fitting[None]:
+        if sample_weight is not None:
+            raise ValueError("two-stage methods take no sample_weight; use ROAD, or repeat rows of X")
         self._check_parameters()
         data, _ = self._validate(X, reset=True)
         checks.data_range(float(np.abs(data).max()), data.dtype)

@@ -18,7 +18,7 @@ from roadict.estimators.attributes import kind_of, pack
 from roadict.estimators.shared import decode, validate
 from roadict.estimators.sparse_coder import SparseCoder
 from roadict.files import models
-from roadict.ranks.collectives import counts
+from roadict.ranks.collectives import total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.driving import Fitting, drive, observe
 from roadict.runs.history import Finished, History
@@ -56,7 +56,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     callback: Any
     checkpoint: Any
 
-    def iter_fit(self, X: ArrayLike) -> Iterator[Snapshot]:
+    def iter_fit(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Iterator[Snapshot]:
         """Fit like ``fit`` and yield a snapshot after every iteration; the model is fitted once all are consumed.
 
         The consuming loop replaces ``callback`` and ``verbose``, and may call ``snapshot.stop()``. Leaving it early
@@ -65,6 +65,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+        sample_weight : float or array of shape (n_samples,), default=None
+            As for ``fit``, if that has it.
 
         Yields
         ------
@@ -79,19 +81,19 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         >>> len(errors), model.stop_reason_
         (3, 'max_iter')
         """
-        with closing(self._guarded(self._fitting(X, watched=True))) as fitting:
+        with closing(self._guarded(self._fitting(X, sample_weight, watched=True))) as fitting:
             for event in fitting:
                 if isinstance(event, Snapshot):
                     yield event
 
-    def _fit(self, X: ArrayLike) -> Self:
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit, calling the callback and printing progress on rank 0."""
         verbose = self.verbose if self._comm().rank == 0 else 0
         watched = self.callback is not None or bool(self.verbose)
-        drive(observe(self._guarded(self._fitting(X, watched=watched)), self.callback, verbose))
+        drive(observe(self._guarded(self._fitting(X, sample_weight, watched=watched)), self.callback, verbose))
         return self
 
-    def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
+    def _fitting(self, X: ArrayLike, sample_weight: ArrayLike | None = None, *, watched: bool) -> Fitting[None]:
         """Fit step by step; implemented by subclasses."""
         raise NotImplementedError
 
@@ -195,13 +197,15 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         samples: Array = like(codes, decode(codes, plain(self.components_)))
         return samples
 
-    def score(self, X: ArrayLike, y: None = None) -> float:
+    def score(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the relative reconstruction error of ``transform`` over the observed entries: higher is better.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         y : ignored
+        sample_weight : float or array of shape (n_samples,), default=None
+            Weights of the squared errors and norms of the samples.
 
         Returns
         -------
@@ -209,7 +213,11 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         data, observed = self._validate(X, reset=False)
-        return -relative_error(data, observed, plain(self.transform(X)), plain(self.components_))
+        codes, weights = plain(self.transform(X)), checks.sample_weights(sample_weight, len(data), data.dtype)
+        if weights is not None:
+            roots = np.sqrt(weights)[:, None]
+            data, codes = data * roots, codes * roots
+        return -relative_error(data, observed, codes, plain(self.components_))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model to a plain ``.npz`` file without pickles, for ``roadict.load``.
@@ -249,16 +257,19 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             min_samples = 2 if reset else 1
         return validate(self, X, reset=reset, min_samples=min_samples, first_row=first_row)
 
-    def _set_fit(self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL) -> None:
-        """Set the attributes common to all learners."""
+    def _set_fit(
+        self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL, weights: Array | None = None
+    ) -> None:
+        """Set the attributes common to all learners; ``weights`` are those of the samples of the fit."""
         self.__dict__.pop("atom_stability_", None)  # that of the atoms of an earlier fit
         self.components_, self.codes_ = fit.dictionary.astype(dtype), fit.codes.astype(dtype)
         self.objective_, self.error_ = fit.objective, fit.error
         self.history_ = History(fit.outcome.history, Finished(fit.objective, fit.error, fit.exact))
         self.stop_reason_ = fit.outcome.stop_reason
         self.n_iter_ = len(self.history_["objective"])
-        used = comm.sum((self.codes_ != 0).sum(axis=0, dtype=np.float64))
-        self.atom_usage_ = used / sum(counts(comm, len(self.codes_)))
+        each = np.ones(len(self.codes_)) if weights is None else weights
+        used = comm.sum(each @ (self.codes_ != 0))
+        self.atom_usage_ = used / total(comm, float(each.sum()))
 
     def _convert_outputs_like(self, X: Any) -> None:
         """Convert the arrays of the fit to tensors if X is one."""

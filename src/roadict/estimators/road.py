@@ -13,12 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict import checks
 from roadict.checkpoints.journal import FitJournal
-from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
+from roadict.checkpoints.schedule import Checkpoint, fingerprint, open_checkpoints
 from roadict.checks import warn_user
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
 from roadict.ranks.collectives import largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
@@ -136,7 +137,8 @@ class ROAD(Learner):
     n_starts_agreed_ : int
         Number of these that found the returned atoms, the returned fit included.
     objective_ : float
-        ``Σ|codes_|``; for "lasso" plus the squared error over 2 alpha.
+        ``Σ|codes_|``; for "lasso" plus the squared error over 2 alpha. Here and below, sums and means over samples are
+        weighted by ``sample_weight``.
     error_ : float
         Relative data error of ``codes_`` over the observed entries.
     rho_ : float or three floats
@@ -182,7 +184,9 @@ class ROAD(Learner):
     fit is exact, a last step of constant ρ then continues on the samples as they are.
 
     A numeric ``rho`` with ``n_init`` None or 1 runs the plain iteration of the paper, without annealing, exact finish,
-    restarts or a search for the noise level; only ``codes_`` are made minimal. ``fit_transform(X)`` equals
+    restarts or a search for the noise level; only ``codes_`` are made minimal. From the same ``dict_init`` and
+    ``code_init`` it gives, with ``sample_weight``, the fit to X with every sample so many times. With defaults the
+    recovery is alike, but not the run: starts are drawn from rows. ``fit_transform(X)`` equals
     ``fit(X).transform(X)``, not ``codes_``. float32 stays float32, integers become float64.
 
     In an initialised torch.distributed process group, ``fit`` is one fit on all ranks: each passes its own samples
@@ -246,7 +250,7 @@ class ROAD(Learner):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn atoms and codes.
 
         Parameters
@@ -255,32 +259,44 @@ class ROAD(Learner):
             One sample per row. In a process group: this rank's samples, possibly none. If X is a torch tensor, atoms
             and codes are tensors on its device.
         y : ignored
+        sample_weight : float or array of shape (n_samples,), default=None
+            Weights of the samples, at least 0: how often each counts in the objective, the error bound and the
+            rank-one step. Samples of weight 0 are left out, and coded afterwards with the bound or weight of the fit,
+            so that ``codes_`` has a row for each. None: all 1. In a process group: those of this rank's samples.
 
         Returns
         -------
         self
         """
-        return self._fit(X)
+        return self._fit(X, sample_weight)
 
     def _comm(self) -> Comm:
         return current()
 
     def _fitting(
-        self, X: ArrayLike, *, watched: bool, pool: "Pool | None" = None, executor: Executor | None = None
+        self,
+        X: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        watched: bool,
+        pool: "Pool | None" = None,
+        executor: Executor | None = None,
     ) -> Fitting[None]:
         """Fit step by step; ``pool`` and ``executor`` are shared with other fits."""
         comm = self._comm()
-        data, observed = self._validate_on_ranks(X, comm)
+        given = self._validate_on_ranks(X, sample_weight, comm)
         problem = consistent_parameters(self, comm)
+        data, observed, weights, rows = used_samples(*given, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
-        request = Request(data, observed, n_components, self._parameters(), comm)
+        request = Request(data, observed, n_components, self._parameters(), comm, weights)
         plan = request.plan()
         if plan.warning is not None and comm.rank == 0:
             warn_user(plan.warning)
-        dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components))
+        dictionary, codes = on_all_ranks(comm, lambda: self._given_start(plan, n_components, rows))
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
         problem |= consistent_start(dictionary, codes, engine, self.checkpoint is not None, comm)
+        problem["sample_weight"] = None if weights is None else fingerprint(weights[:, None], comm)
         threads = local_threads(self.n_jobs, comm)
         settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
         with open_checkpoints(self.checkpoint, problem, data, observed, comm) as checkpoints:
@@ -288,7 +304,10 @@ class ROAD(Learner):
             starts = partial(self._starts, n_components=n_components, dictionary=dictionary, codes=codes, seed=seed)
             journal = FitJournal(checkpoints)
             learned = yield from learn_data(request, plan, starts, settings, seed, journal, dictionary)
-        self._set_attributes(learned)
+        self._set_attributes(learned, weights)
+        if rows is not None:
+            atoms, alpha = self.components_, self.transform_alpha_
+            self.codes_ = add_left_out(self.codes_, rows, *given[:2], learned.plan, atoms, alpha, settings)
         self._convert_outputs_like(X)
         if comm.rank == 0:
             self._warn_unless_converged()
@@ -328,28 +347,35 @@ class ROAD(Learner):
                     f'{name}={value!r} belongs to formulation="{form}", not "{self.formulation}"; leave it out'
                 )
 
-    def _validate_on_ranks(self, X: ArrayLike, comm: Comm) -> tuple[Array, NDArray[np.bool_] | None]:
+    def _validate_on_ranks(
+        self, X: ArrayLike, sample_weight: ArrayLike | None, comm: Comm
+    ) -> tuple[Array, NDArray[np.bool_] | None, Array | None]:
         """Validate on every rank; an error on one rank is raised on all. Rows are numbered over all ranks."""
         shape = getattr(X, "shape", ())
         first_row = offset(comm, shape[0] if shape else 0)
         min_samples = None if comm.size == 1 else 0
 
-        def act() -> tuple[Array, NDArray[np.bool_] | None]:
+        def act() -> tuple[Array, NDArray[np.bool_] | None, Array | None]:
             self._check_parameters()
-            return self._validate(X, reset=True, min_samples=min_samples, first_row=first_row)
+            data, observed = self._validate(X, reset=True, min_samples=min_samples, first_row=first_row)
+            return data, observed, checks.sample_weights(sample_weight, len(data), data.dtype, first_row)
 
-        return consistent_samples(*on_all_ranks(comm, act), comm)
+        data, observed, weights = on_all_ranks(comm, act)
+        return *consistent_samples(data, observed, comm), weights
 
-    def _given_start(self, plan: Plan, n_components: int) -> tuple[Array | None, Array | None]:
-        """Return dict_init and code_init, checked and in the engine's units."""
+    def _given_start(
+        self, plan: Plan, n_components: int, rows: NDArray[np.bool_] | None
+    ) -> tuple[Array | None, Array | None]:
+        """Return dict_init and code_init, checked and in the engine's units; ``rows``: the samples that are used."""
         data = plan.problem.data
         dictionary = codes = None
         if self.dict_init is not None:
             shape = (n_components, data.shape[1])
             dictionary = checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype)
         if self.code_init is not None:
-            codes = checks.given_array("code_init", self.code_init, (len(data), n_components), data.dtype)
-            codes = codes / data.dtype.type(plan.unit)
+            shape = (len(data) if rows is None else len(rows), n_components)
+            codes = checks.given_array("code_init", self.code_init, shape, data.dtype)
+            codes = plan.weighted((codes if rows is None else codes[rows]) / data.dtype.type(plan.unit))
         return dictionary, codes
 
     def _starts(
@@ -369,9 +395,9 @@ class ROAD(Learner):
         for rng in others:
             yield starting_point(data, n_components, None, None, rng, comm)
 
-    def _set_attributes(self, learned: Learned) -> None:
+    def _set_attributes(self, learned: Learned, weights: Array | None) -> None:
         fit, plan, self.epsilon_path_ = learned
-        self._set_fit(fit, plan.problem.data.dtype, plan.comm)
+        self._set_fit(fit, plan.problem.data.dtype, plan.comm, weights)
         self.exact_, self.n_starts_, self.n_starts_agreed_ = fit.exact, fit.n_starts, fit.n_agreed
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
         self.rho_ = float(self.history_["rho"][-1]) if len(set(rhos)) == 1 else rhos

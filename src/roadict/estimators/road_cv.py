@@ -12,8 +12,9 @@ from roadict import checks
 from roadict.checks import warn_user
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
+from roadict.estimators.weights import used_samples
 from roadict.progress.terminal import PlainProgress, Progress, silent
-from roadict.ranks.comm import current
+from roadict.ranks.comm import SERIAL, current
 from roadict.road.hidden import SHARE
 from roadict.road.noise import MIN_HIDDEN
 from roadict.road.number import NumberPath, choose_number
@@ -180,7 +181,7 @@ class ROADCV(Learner):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the number of atoms, then learn atoms and codes.
 
         Parameters
@@ -188,12 +189,14 @@ class ROADCV(Learner):
         X : array of shape (n_samples, n_features)
             One sample per row.
         y : ignored
+        sample_weight : float or array of shape (n_samples,), default=None
+            Weights of the samples in the choice and in the final fit, as for ``ROAD``.
 
         Returns
         -------
         self
         """
-        return self._fit(X)
+        return self._fit(X, sample_weight)
 
     def plot(self) -> "Figure":
         """Plot the hidden error over the number of atoms, with one standard error and the chosen number.
@@ -210,7 +213,7 @@ class ROADCV(Learner):
         )
         return number_figure(numbers, errors, deviations, self.n_components_, self.flat_)
 
-    def _fitting(self, X: ArrayLike, *, watched: bool) -> Fitting[None]:
+    def _fitting(self, X: ArrayLike, sample_weight: ArrayLike | None = None, *, watched: bool) -> Fitting[None]:
         """Choose, then fit ROAD step by step and take over its attributes."""
         if current().size > 1:
             raise ValueError(
@@ -219,12 +222,16 @@ class ROADCV(Learner):
             )
         self._check_parameters()
         data, observed = self._validate(X, reset=True)
-        self._check_data(data, observed)
+        given = checks.sample_weights(sample_weight, len(data), data.dtype)
+        data, observed, weights, _ = used_samples(data, observed, given, SERIAL)
+        self._check_data(data, observed, "" if weights is None else " of weight above zero")
         seed = seed_sequence(self.random_state)
         progress = self._progress or (PlainProgress("choosing n_components: runs") if self.verbose else silent)
-        path = choose_number(data, observed, self._numbers(), self.n_splits, self.engine, self.n_jobs, seed, progress)
+        path = choose_number(
+            data, observed, self._numbers(), self.n_splits, self.engine, self.n_jobs, seed, progress, weights
+        )
         road = self._road(int(path.n_components[path.chosen]), seed)
-        yield from road._fitting(X, watched=watched)
+        yield from road._fitting(X, sample_weight, watched=watched)
         self._set_choice(path)
         self.__dict__.update({name: value for name, value in vars(road).items() if name.endswith("_")})
 
@@ -271,12 +278,12 @@ class ROADCV(Learner):
             raise ValueError(f"n_components={given!r} is empty; pass at least one number, or None for a search")
         return [checks.whole_number(f"n_components[{index}]", number) for index, number in enumerate(given)]
 
-    def _check_data(self, data: Array, observed: NDArray[np.bool_] | None) -> None:
+    def _check_data(self, data: Array, observed: NDArray[np.bool_] | None, counted: str = "") -> None:
         """Refuse data without enough entries to hide, or with nothing to predict; warn if entries are few."""
         n_samples, n_features = data.shape
         entries = data.size if observed is None else int(observed.sum())
         if n_samples < MIN_SAMPLES:
-            samples = checks.plural(n_samples, "sample")
+            samples = checks.plural(n_samples, "sample") + counted
             raise ValueError(
                 f"X has {samples} (n_samples = {n_samples}); ROADCV needs at least {MIN_SAMPLES} to compare numbers of "
                 "atoms: pass more, or use ROAD with a number"
@@ -284,8 +291,8 @@ class ROADCV(Learner):
         largest = max(self._numbers() or [1])
         if largest > n_samples:
             raise ValueError(
-                f"n_components={largest} is more than the {n_samples} samples, which could then be atoms themselves; "
-                "pass smaller numbers or more samples"
+                f"n_components={largest} is more than the {n_samples} samples{counted}, which could then be atoms "
+                "themselves; pass smaller numbers or more samples"
             )
         if entries < MIN_OBSERVED * n_samples:
             raise ValueError(

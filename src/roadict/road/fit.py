@@ -52,12 +52,17 @@ def minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs:
     plan : Plan
     dictionary : array of shape (n_components, n_features)
     raw : array of shape (n_samples, n_components)
-        Codes of the run.
+        Codes of the run, which like the data and the result are multiplied by the roots of the weights.
     tol : float
         Tolerance of the run.
     n_jobs : int or None
     """
-    data, observed = plan.problem.data, plan.problem.observed
+    return plan.weighted(_minimal_codes(plan, dictionary, plan.unweighted(raw), tol, n_jobs))
+
+
+def _minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
+    """Do so for samples and codes without the roots: at the minimum all samples share one Lasso weight."""
+    data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
     if plan.alpha:
         return encode(
             data, observed, dictionary, algorithm="lasso", alpha=plan.alpha, start=raw, n_jobs=n_jobs, warn=False
@@ -84,13 +89,13 @@ def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, 
         data, codes = data * plan.lengths, codes * plan.lengths
     error = relative_error(data, plan.problem.observed, codes, dictionary, comm)
     misfit = error * norm(comm, data)
-    size = total(comm, float(np.abs(codes).sum(dtype=np.float64)))
+    size = total(comm, float(np.abs(plan.weighted(codes)).sum(dtype=np.float64)))
     objective = size + plan.problem.formulation.misfit_cost(misfit)
     signs, dtype = leading_signs(dictionary), data.dtype
     return Fit(
         outcome,
         (dictionary * signs[:, None]).astype(dtype),
-        (codes * signs * plan.unit).astype(dtype),
+        (plan.unweighted(codes) * signs * plan.unit).astype(dtype),
         error,
         objective * plan.unit,
         exact,
@@ -99,16 +104,21 @@ def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, 
 
 def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
     """Refit the codes on their support, discarding about as much as the tolerance allows."""
-    data, observed, comm = plan.problem.data, plan.problem.observed, plan.comm
-    raw_error = relative_error(data, observed, raw, dictionary, comm)
+    data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
+    raw_error = _error(plan, raw, dictionary)
     allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
     negligible = min(max(error_slack(tol), raw_error) / 2, MAX_NEGLIGIBLE)
     for _ in range(MAX_POLISHES):
         codes = polish_codes(data, observed, dictionary, raw, negligible=negligible, n_jobs=n_jobs)
-        if relative_error(data, observed, codes, dictionary, comm) <= allowed:
+        if _error(plan, codes, dictionary) <= allowed:
             return codes
         negligible /= 2
     return raw
+
+
+def _error(plan: Plan, codes: Array, dictionary: Array) -> float:
+    """Relative data error, weighted, of codes without the roots of the weights."""
+    return relative_error(plan.problem.data, plan.problem.observed, plan.weighted(codes), dictionary, plan.comm)
 
 
 def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
@@ -117,14 +127,14 @@ def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs:
     All samples share one weight, as at the minimum of Σ|codes| under a common bound. If even the smallest weight
     violates the bound, its codes are the nearest.
     """
-    data, observed, comm = plan.problem.data, plan.problem.observed, plan.comm
+    data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
     low, high, weight = 0.0, math.inf, FIRST_WEIGHT * plan.norm / plan.unit
     codes, best = raw, None
     for _ in range(MAX_WEIGHTS):
         codes = encode(
             data, observed, dictionary, algorithm="lasso", alpha=weight, start=codes, n_jobs=n_jobs, warn=False
         )
-        error = relative_error(data, observed, codes, dictionary, comm)
+        error = _error(plan, codes, dictionary)
         if error <= bound:
             low, best = weight, codes
             if error >= BOUND_MET * bound:

@@ -94,11 +94,13 @@ class Curve:
     ----------
     weights : array of shape (n_weights,)
     errors : array of shape (n_weights,)
-        Relative data error of the Lasso codes over the entries that were not hidden.
+        Relative data error of the Lasso codes over the entries that were not hidden. Here and below, samples count by
+        their weights.
     nonzeros : array of shape (n_weights,)
         Mean number of nonzero codes per sample.
     misses : array of shape (n_weights, n_samples)
-        Sum of the absolute prediction errors of each of this rank's samples over its hidden entries. Not squared: in a
+        Sum of the absolute prediction errors of each of this rank's samples over its hidden entries, times its own
+        weight. Not squared: in a
         few samples the entries that are left do not determine the codes, and squares would measure these alone.
     scale : float
         Sum of the absolute hidden entries.
@@ -119,6 +121,7 @@ def hidden_curve(
     typical: float,
     comm: Comm = SERIAL,
     n_jobs: int | None = None,
+    sample_weight: Array | None = None,
 ) -> Curve:
     """Code the seen entries along a path of weights, and predict the hidden ones.
 
@@ -131,9 +134,13 @@ def hidden_curve(
         Root-mean-square norm of the samples.
     comm : Comm
     n_jobs : int or None
+    sample_weight : array of shape (n_samples,), or None
+        How much each sample counts; None: all 1.
     """
+    each = np.ones(len(data), data.dtype) if sample_weight is None else sample_weight
+    roots = np.sqrt(each).astype(data.dtype)[:, None]
     visible = np.where(seen, data, 0)
-    size, n_samples = norm(comm, visible), sum(counts(comm, len(data)))
+    size, n_samples = norm(comm, visible * roots), total(comm, float(each.sum(dtype=np.float64)))
     weights = LARGEST_WEIGHT * typical * WEIGHT_STEP ** np.arange(N_WEIGHTS)
     errors, nonzeros, misses, totals = [], [], [], []
     codes = None
@@ -143,14 +150,14 @@ def hidden_curve(
         )
         refit = polish_codes(visible, seen, dictionary, codes, negligible=0.0, n_jobs=n_jobs)
         predicted = (codes + RELAXATION * (refit - codes)) @ dictionary
-        errors.append(norm(comm, (visible - codes @ dictionary) * seen) / size)
-        nonzeros.append(total(comm, float((codes != 0).sum())) / n_samples)
-        misses.append((np.abs(data - predicted) * hidden).sum(axis=1))
+        errors.append(norm(comm, (visible - codes @ dictionary) * seen * roots) / size)
+        nonzeros.append(total(comm, float(((codes != 0).sum(axis=1) * each).sum())) / n_samples)
+        misses.append((np.abs(data - predicted) * hidden).sum(axis=1) * each)
         totals.append(total(comm, float(misses[-1].sum())))
         best = int(np.argmin(totals))
         if len(totals) > best + PATIENCE and totals[-1] > HOPELESS * totals[best]:
             break
-    scale = total(comm, float((np.abs(data) * hidden).sum()))
+    scale = total(comm, float((np.abs(data) * hidden * each[:, None]).sum()))
     return Curve(weights[: len(totals)], np.array(errors), np.array(nonzeros), np.array(misses), scale)
 
 
@@ -174,8 +181,10 @@ class Excess(NamedTuple):
         return int(np.flatnonzero(self.over <= self.standard_error)[0])
 
 
-def excess(misses: Array, comm: Comm = SERIAL) -> Excess:
-    """Compare the rows of misses, one column per sample, with the one of the smallest sum.
+def excess(misses: Array, comm: Comm = SERIAL, sample_weight: Array | None = None) -> Excess:
+    """Compare the rows of misses, one column per sample and times its weight, with the one of the smallest sum.
+
+    A sample is one observation however large its weight: all weights times ten give the same relative standard error.
 
     Examples
     --------
@@ -183,9 +192,14 @@ def excess(misses: Array, comm: Comm = SERIAL) -> Excess:
     1
     """
     sums = np.array([total(comm, float(row.sum())) for row in misses])
-    n_samples = sum(counts(comm, misses.shape[1]))
     best = int(np.argmin(sums))
     differences = misses - misses[best]
     squares = np.array([total(comm, float((row**2).sum())) for row in differences])
     over = sums - sums[best]
-    return Excess(sums, over, np.sqrt(np.maximum(squares - over**2 / n_samples, 0.0)))
+    if sample_weight is None:
+        n_samples = sum(counts(comm, misses.shape[1]))
+        return Excess(sums, over, np.sqrt(np.maximum(squares - over**2 / n_samples, 0.0)))
+    mean = over / total(comm, float(sample_weight.sum()))  # of a sample of weight 1
+    mixed = np.array([total(comm, float((row * sample_weight).sum())) for row in differences])
+    variances = squares - 2 * mean * mixed + mean**2 * total(comm, float((sample_weight**2).sum()))
+    return Excess(sums, over, np.sqrt(np.maximum(variances, 0.0)))

@@ -104,7 +104,7 @@ def run_starts(
             continue
         if _settled(fits, plan, settings.tol) or (at_most is not None and index >= at_most):
             break
-        view = View(plan.unit, index + 1, len(plan.runs), settings.watched, code_unit=plan.lengths)
+        view = View(plan.unit, index + 1, len(plan.runs), settings.watched, code_unit=plan.code_unit)
         fit = yield from _fit_from(plan, start, annealing, settings, view, journal)
         fits.append(fit)
         yield fit
@@ -116,9 +116,10 @@ def _last_step(plan: Plan, best: Fit, settings: Settings, journal: FitJournal) -
     if len(before["objective"]) >= settings.max_iter:
         return best
     dtype = plan.problem.data.dtype
-    start = best.dictionary, (best.codes / dtype.type(plan.unit)).astype(dtype)
-    view = View(plan.unit, 1, 1, settings.watched, "last step")
-    fit = yield from _fit_from(plan.last_step(), start, None, settings, view, journal, before)
+    start = best.dictionary, plan.weighted(best.codes / dtype.type(plan.unit)).astype(dtype)
+    last = plan.last_step()
+    view = View(plan.unit, 1, 1, settings.watched, "last step", last.code_unit)
+    fit = yield from _fit_from(last, start, None, settings, view, journal, before)
     yield fit
     if fit.exact or fit.outcome.stop_reason == "callback":
         return fit
@@ -211,7 +212,7 @@ def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, setting
         found = future.result()
     if found is None:
         return None
-    sizes = [total(plan.comm, float(np.abs(each).sum())) for each in (found.codes, codes)]
+    sizes = [total(plan.comm, float(np.abs(plan.weighted(each)).sum())) for each in (found.codes, codes)]
     if sizes[0] > (1 + SAME_OBJECTIVE) * sizes[1]:
         return None
     return build_fit(plan, outcome, found.dictionary, found.codes, exact=True)

@@ -144,10 +144,11 @@ def predicts_exactly(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_j
     EpsilonPath or None
         None: the data do not count as exact.
     """
-    data, comm = plan.problem.data, plan.comm
+    data, comm, roots = plan.unweighted(plan.problem.data), plan.comm, plan.problem.roots
+    weights = None if roots is None else roots[:, 0] ** 2
     hidden = hidden_entries(data, None, streams(seed, NOISE_MASK, 1)[0])
-    curve = hidden_curve(data, ~hidden, hidden, atoms, plan.norm / plan.unit, comm, n_jobs)
-    path = _path([curve], plan.unit, 0.0, comm)
+    curve = hidden_curve(data, ~hidden, hidden, atoms, plan.norm / plan.unit, comm, n_jobs, weights)
+    path = _path([curve], plan.unit, 0.0, comm, weights)
     return replace(path, exact=True) if path.hidden_error.min() <= PREDICTED else None
 
 
@@ -178,6 +179,7 @@ def choose_epsilon(
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
     kept = draw_subset(request.data, request.observed, n_components, masks[0], comm)
     data, observed = request.data[kept], None if request.observed is None else request.observed[kept]
+    weights = None if request.weights is None else request.weights[kept]
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
     request = request.changed(
         formulation="constrained", epsilon="auto", alpha=None, n_init=1, max_iter=settings.max_iter
@@ -187,14 +189,14 @@ def choose_epsilon(
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
-        plan = replace(request, data=np.where(seen, data, 0), observed=seen).plan()
+        plan = replace(request, data=np.where(seen, data, 0), observed=seen, weights=weights).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
-        view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise")
+        view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal)
         scaled = data / data.dtype.type(plan.unit)
-        curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs))
+        curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
         floor = (plan.bound or 0.0) if index == 0 else floor
-        path = _path(curves[-2:], plan.unit, floor, comm)
+        path = _path(curves[-2:], plan.unit, floor, comm, weights)
         if outcome.stop_reason == "callback":
             return Choice(path, outcome, atoms)
         before, bound = bound, chosen_bound(path, floor)
@@ -232,12 +234,14 @@ def draw_subset(
     return digests <= np.uint64(min(share * 2.0**64, 2.0**64 - 2048))
 
 
-def _path(curves: list[Curve], unit: float, floor: float, comm: Comm) -> EpsilonPath:
+def _path(
+    curves: list[Curve], unit: float, floor: float, comm: Comm, sample_weight: Array | None = None
+) -> EpsilonPath:
     """Join the curves, which have the same weights and samples, and choose."""
     length = min(len(curve.weights) for curve in curves)
     misses = np.sum([curve.misses[:length] for curve in curves], axis=0)
     scale = sum(curve.scale for curve in curves)
-    compared = excess(misses, comm)
+    compared = excess(misses, comm, sample_weight)
     chosen = compared.first_within
     epsilon = np.mean([curve.errors[:length] for curve in curves], axis=0)
     nonzeros = np.mean([curve.nonzeros[:length] for curve in curves], axis=0)

@@ -56,7 +56,8 @@ class Trial(NamedTuple):
     Attributes
     ----------
     misses : array of shape (n_samples,)
-        Sum of the absolute prediction errors of every sample, at the best Lasso weight, in the user's units.
+        Sum of the absolute prediction errors of every sample, times its own weight, at the best Lasso weight, in the
+        user's units.
     epsilon, nonzeros : float
         Data error and nonzero codes per sample at the largest weight whose excess is within one standard error.
     """
@@ -113,6 +114,7 @@ class Comparison:
         Number of concurrent runs.
     seed : SeedSequence
         Of the whole fit.
+    sample_weight : array of shape (n_samples,), or None
     """
 
     data: Array
@@ -120,6 +122,7 @@ class Comparison:
     engine: str
     n_jobs: int | None
     seed: np.random.SeedSequence
+    sample_weight: Array | None
 
 
 def choose_number(
@@ -131,6 +134,7 @@ def choose_number(
     n_jobs: int | None,
     seed: np.random.SeedSequence,
     progress: Progress = silent,
+    sample_weight: Array | None = None,
 ) -> NumberPath:
     """Find the number of atoms with which hidden entries are predicted best.
 
@@ -151,25 +155,29 @@ def choose_number(
         Of the whole fit.
     progress : callable
         Called with the runs done, their number as far as known, and a text.
+    sample_weight : array of shape (n_samples,), or None
+        Weights above zero; None: all 1.
     """
     first = sorted({*numbers}) if numbers is not None else coarse_numbers(*data.shape)
     masks = streams(seed, NUMBER_MASK, n_splits)
     kept = draw_subset(data, observed, first[-1], masks[0], SERIAL)
     data, observed = data[kept], None if observed is None else observed[kept]
+    sample_weight = None if sample_weight is None else sample_weight[kept]
     splits = []
     for index, rng in enumerate(masks):
         hidden = hidden_entries(data, observed, rng)
         splits.append(Split(~hidden if observed is None else observed & ~hidden, hidden, index))
     engine = engine_name(engine, len(data), data.shape[1], first[-1])
-    comparison = Comparison(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed)
+    comparison = Comparison(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed, sample_weight)
     reference = first[-1] if numbers is not None else min(2 * data.shape[1], first[-1])
     bound = try_number(comparison, splits[0], reference, 0.0).epsilon
     trials: dict[int, list[list[Trial]]] = {}
-    scale = sum(float((np.abs(data) * split.hidden).sum()) for split in splits)
+    sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
+    scale = sum(float((sizes * split.hidden).sum()) for split in splits)
     more = first
     for _ in range(MAX_ROUNDS):
         _add_trials(comparison, more, bound, trials, progress)
-        path = _path(trials, scale)
+        path = _path(trials, scale, sample_weight)
         tried = path.n_components.tolist()
         more = next_numbers(tried, path.chosen) if numbers is None else []
         smaller = tried[max(0, path.chosen - 1)]
@@ -220,18 +228,20 @@ def try_number(comparison: Comparison, split: Split, n_components: int, bound: f
     start : int
         Counts from 0.
     """
-    data = comparison.data
+    data, weights = comparison.data, comparison.sample_weight
     visible = np.where(split.seen, data, 0)
-    reachable = auto_epsilon(smallest_error(visible, split.seen, n_components))
+    weighed = visible if weights is None else visible * np.sqrt(weights)[:, None]
+    reachable = auto_epsilon(smallest_error(weighed, split.seen, n_components))
     parameters = Parameters(epsilon=max(bound, reachable), n_init=1, max_iter=MAX_ITER)
-    plan = make_plan(visible, split.seen, n_components, parameters)
+    plan = make_plan(visible, split.seen, n_components, parameters, SERIAL, weights)
     rng = streams(comparison.seed, NUMBER_START, MAX_STARTS * (split.number + 1))[MAX_STARTS * split.number + start]
     point = starting_point(plan.problem.data, n_components, None, None, rng, SERIAL)
     settings = Settings(comparison.engine, MAX_ITER, TOL, 1, watched=False)
     _, atoms = drive(learn_atoms(plan, point, settings, View(plan.unit, watched=False), FitJournal(None)))
     scaled = data / data.dtype.type(plan.unit)
-    curve = hidden_curve(scaled, split.seen, split.hidden, atoms, plan.norm / plan.unit, n_jobs=1)
-    compared = excess(curve.misses)
+    typical = plan.norm / plan.unit
+    curve = hidden_curve(scaled, split.seen, split.hidden, atoms, typical, n_jobs=1, sample_weight=weights)
+    compared = excess(curve.misses, sample_weight=weights)
     best, sparse = int(np.argmin(compared.sums)), compared.first_within
     misses = curve.misses[best].astype(np.float64) * plan.unit
     return Trial(misses, float(curve.errors[sparse]), float(curve.nonzeros[sparse]))
@@ -272,14 +282,14 @@ def _add_trials(
         trials.setdefault(number, []).append([results[number, split.number] for split in comparison.splits])
 
 
-def _path(trials: dict[int, list[list[Trial]]], scale: float) -> NumberPath:
+def _path(trials: dict[int, list[list[Trial]]], scale: float, sample_weight: Array | None) -> NumberPath:
     """Compare the numbers, each with the best start for every split, and choose."""
     numbers = sorted(trials)
     best = [[min(of_split, key=_total) for of_split in zip(*trials[number], strict=True)] for number in numbers]
     misses = np.array([np.sum([trial.misses for trial in row], axis=0) for row in best])
-    compared = excess(misses)
+    compared = excess(misses, sample_weight=sample_weight)
     chosen = compared.first_within
-    rise = excess(misses[[chosen, -1]])
+    rise = excess(misses[[chosen, -1]], sample_weight=sample_weight)
     return NumberPath(
         np.array(numbers),
         compared.sums / scale,

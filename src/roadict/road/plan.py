@@ -62,7 +62,7 @@ class Plan:
         Whether runs try the exact finish: error bound 0, no missing entries, annealed ρ.
     lengths : array of shape (n_samples, 1), or None
         What the problem's samples were divided by, so that all have the same norm and count alike in the search; None:
-        nothing.
+        nothing. Weights come on top: the problem's samples are multiplied by its ``roots``.
     """
 
     problem: Problem
@@ -82,6 +82,24 @@ class Plan:
     def scarce(self) -> bool:
         """Whether samples are so few that poor local minima recur."""
         return self.required_agreement > REQUIRED_AGREEMENT
+
+    @property
+    def code_unit(self) -> Array | None:
+        """The user's codes over the problem's, apart from the unit: shape (n_samples, 1), or None for 1."""
+        roots = self.problem.roots
+        if roots is None:
+            return self.lengths
+        return 1 / roots if self.lengths is None else self.lengths / roots
+
+    def weighted(self, rows: Array) -> Array:
+        """Multiply the rows of samples or codes by the roots of their weights."""
+        roots = self.problem.roots
+        return rows if roots is None else (rows * roots).astype(rows.dtype)
+
+    def unweighted(self, rows: Array) -> Array:
+        """Divide the rows of samples or codes by the roots of their weights: coders work on samples as they are."""
+        roots = self.problem.roots
+        return rows if roots is None else (rows / roots).astype(rows.dtype)
 
     def last_step(self) -> "Plan":
         """Plan one more run, without annealing, on the samples as they are."""
@@ -130,6 +148,8 @@ class Request:
     n_components : int
     parameters : Parameters
     comm : Comm
+    weights : array of shape (n_samples,), or None
+        Of the samples, above zero; None: all 1.
     """
 
     data: Array
@@ -137,17 +157,25 @@ class Request:
     n_components: int
     parameters: Parameters
     comm: Comm = SERIAL
+    weights: Array | None = None
 
     def plan(self) -> Plan:
         """Resolve the parameters."""
-        return make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm)
+        return make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm, self.weights)
 
     def changed(self, **parameters: Any) -> "Request":
         """Return the request with other parameters of these names."""
         return replace(self, parameters=replace(self.parameters, **parameters))
 
 
-def make_plan(data: Array, observed: Mask, n_components: int, parameters: Parameters, comm: Comm = SERIAL) -> Plan:
+def make_plan(
+    data: Array,
+    observed: Mask,
+    n_components: int,
+    parameters: Parameters,
+    comm: Comm = SERIAL,
+    weights: Array | None = None,
+) -> Plan:
     """Resolve the parameters; raises ValueError if they cannot be met.
 
     Parameters
@@ -160,11 +188,13 @@ def make_plan(data: Array, observed: Mask, n_components: int, parameters: Parame
         ``epsilon="auto"``: 0, or slightly above the floor if there are fewer atoms than the rank of the data.
     comm : Comm
         All ranks make the same plan, each for its own samples.
+    weights : array of shape (n_samples,), or None
+        Of the samples, above zero; None: all 1.
     """
     top = largest(comm, data)
     checks.data_range(top, data.dtype)
-    data, unit = of_order_one(data, top)
-    size, n_samples = sample_norm(data, observed, comm), sum(counts(comm, len(data)))
+    data, unit, roots = _weighed(data, top, weights, comm)
+    size, n_samples = sample_norm(data, observed, comm, weights), sum(counts(comm, len(data)))
     bound, weight, bound_warning = None, 0.0, None
     if parameters.formulation == "constrained":
         bound, bound_warning = _relative_bound(data, observed, n_components, parameters.epsilon, comm)
@@ -190,23 +220,38 @@ def make_plan(data: Array, observed: Mask, n_components: int, parameters: Parame
             rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=parameters.max_iter
         )
     if exact:
-        lengths = _relative_lengths(data, size)
+        lengths = _relative_lengths(data if roots is None else data / roots, size).astype(data.dtype)
         data = data / lengths
-    problem = Problem(data, observed, form, rhos)
+    problem = Problem(data, observed, form, rhos, roots)
     warning, required = warning or bound_warning, REQUIRED_AGREEMENT + scarce
     return Plan(problem, runs, required, unit, bound, weight, size * unit, warning, comm, n_samples, exact, lengths)
+
+
+def _weighed(
+    data: Array, top: float, weights: Array | None, comm: Comm
+) -> tuple[Array, float, NDArray[np.float64] | None]:
+    """Multiply the samples by the roots of their weights, and bring them to order one; returns unit and roots too."""
+    if weights is None:
+        return *of_order_one(data, top), None
+    roots = np.sqrt(weights.astype(np.float64))[:, None]
+    weighed, unit = of_order_one(data * roots, largest(comm, data * roots))  # in float64: it cannot overflow
+    return weighed.astype(data.dtype), unit, roots
 
 
 def _relative_lengths(data: Array, size: float) -> Array:
     """Norms of the samples relative to their root-mean-square, as a column; 1 for samples that are (almost) zero."""
     lengths = np.linalg.norm(data.astype(np.float64), axis=1, keepdims=True) / size
-    return np.where(lengths > SMALLEST_LENGTH, lengths, 1.0).astype(data.dtype)
+    return np.where(lengths > SMALLEST_LENGTH, lengths, 1.0)
 
 
-def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL) -> float:
-    """Root-mean-square norm of the nonzero samples, extrapolated to unobserved entries."""
+def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL, weights: Array | None = None) -> float:
+    """Root-mean-square norm of the nonzero samples, extrapolated to unobserved entries.
+
+    ``weights``: those by whose roots the samples are multiplied.
+    """
     used = data.any(axis=1)
-    seen = used.sum() * data.shape[1] if observed is None else observed[used].sum()
+    numbers = np.ones(len(data), np.int64) if weights is None else weights.astype(np.float64)
+    seen = numbers[used].sum() * data.shape[1] if observed is None else (observed.sum(axis=1) * numbers)[used].sum()
     return norm(comm, data.astype(np.float64)) / math.sqrt(total(comm, float(seen)) / data.shape[1])
 
 

@@ -71,6 +71,7 @@ class FusedEngine:
         self._codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, padding))), dtype)
         self._thresholds = np.full(n_bundles * self.width, np.inf, dtype)
         self._thresholds[: self.n_atoms] = 1 / problem.rhos[0]
+        self._roots = problem.threshold_factors
         self._chunks = chunk_bounds(n_samples, n_features)
         self._rank_one = rank_one(self._atoms, self.n_atoms, len(self._chunks))
         self._sums = np.zeros((len(self._chunks), N_SUMS))
@@ -152,7 +153,7 @@ class FusedEngine:
         self._passes.exact(
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
-            self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms,
+            self._roots[part], self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms,
             *self._rank_one.buffers(chunk), self._sums[chunk],
         )  # fmt: skip
 
@@ -160,7 +161,7 @@ class FusedEngine:
         part = slice(*self._chunks[chunk])
         self._passes.inexact(
             self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
-            self._thresholds, self._coefficients, *self._rank_one.buffers(chunk), self._sums[chunk],
+            self._thresholds, self._roots[part], self._coefficients, *self._rank_one.buffers(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _measure(self, share: float, sums: Array) -> Measures:

@@ -20,18 +20,21 @@ BLOCK = 16
 
 
 @vector_kernel
-def _shrinkage(norms, thresholds, codes, scale):
-    """Turn squared norms of Â's columns into factors of group shrinkage, apply them to the codes, return Σ‖A‖."""
+def _shrinkage(norms, thresholds, root, codes, scale):
+    """Turn squared norms of Â's columns into factors of group shrinkage, apply them to the codes, return √w Σ‖A‖.
+
+    ``root`` is √w, the factor of the sample's thresholds.
+    """
     zero = norms.dtype.type(0)
     for k in range(len(norms)):
         norm = np.sqrt(norms[k])
-        kept = max(norm - thresholds[k], zero)
+        kept = max(norm - root * thresholds[k], zero)
         scale[k] = kept / norm if kept > 0 else zero
         codes[k] *= scale[k]
     objective = zero
     for k in range(len(norms)):
         objective += scale[k] * np.sqrt(norms[k])
-    return objective
+    return root * objective
 
 
 @vector_kernel
@@ -54,12 +57,12 @@ def _add_grams(panel, gram, count, state, following):
 
 
 @vector_kernel
-def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, means, rebuilt):
+def _exact_sample(mixed, gap, shift, atoms, thresholds, root, codes, factor, work, means, rebuilt):
     """Update D = (A + B - Q)/2 and Q of one sample in place.
 
     Q, a scaled multiplier, is multiplied by ``factor``: the ρ of this iteration over that of the next. Adds
     Σ_k (A+B)/2 and Σ_k u_k (u_k·A_k) to ``means`` and ``rebuilt`` (n_features, width), by lane.
-    Returns Σ‖A‖, Σ‖A-B‖²/2, Σ‖change of (A+B)/2‖² and Σ‖(A+B)/2‖².
+    Returns √w Σ‖A‖, Σ‖A-B‖²/2, Σ‖change of (A+B)/2‖² and Σ‖(A+B)/2‖².
     """
     n_bundles, n_features, width = mixed.shape
     norms, rank_one, scale = work[0], work[1], work[2]
@@ -79,7 +82,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, codes, factor, work, mea
         store(norms, bundle * width, norm)
         store(rank_one, bundle * width, inner)
         store(codes, bundle * width, code)
-    objective = _shrinkage(norms, thresholds, codes, scale)
+    objective = _shrinkage(norms, thresholds, root, codes, scale)
     gaps, moved, size = zero, zero, zero
     for bundle in range(n_bundles):
         s, v, c = load(scale, bundle * width), load(rank_one, bundle * width), load(codes, bundle * width)
@@ -153,6 +156,7 @@ def exact_chunk(
     codes,
     atoms,
     thresholds,
+    roots,
     share,
     factor,
     n_atoms,
@@ -164,7 +168,7 @@ def exact_chunk(
 
     ``state`` holds D and Q, ``level`` and ``shift`` are E and F, ``mean`` is Σ_k (A+B)/2, ``misfit`` is
     H = ΣC + Λ3 - Y, ``share`` the share t of it that S3 absorbs (1 where ``observed``, which may be empty, is false).
-    ``gram`` and ``sums`` are the chunk's contributions.
+    ``roots`` are factors of the samples' thresholds, ``gram`` and ``sums`` are the chunk's contributions.
     """
     n_samples, n_features = data.shape
     n_bundles, _, _, width = panel.shape
@@ -181,8 +185,9 @@ def exact_chunk(
         for slot in range(count):
             n = start + slot
             objective, gaps, moved, size = _exact_sample(
-                state[n, 0], state[n, 1], shift[n], atoms, thresholds, codes[n], factor, work, lanes[0], lanes[1]
-            )
+                state[n, 0], state[n, 1], shift[n], atoms, thresholds, roots[n, 0], codes[n], factor, work, lanes[0],
+                lanes[1],
+            )  # fmt: skip
             sums[OBJECTIVE] += objective
             sums[GAP] += gaps
             sums[MOVED] += moved
@@ -204,8 +209,8 @@ def exact_chunk(
 
 @vector_kernel
 def _inexact_sample(
-    consensus, first, second, data, misfit, atoms, thresholds, codes, coefficients, work, lanes, common, rebuilt,
-    sums,
+    consensus, first, second, data, misfit, atoms, thresholds, root, codes, coefficients, work, lanes, common,
+    rebuilt, sums,
 ):  # fmt: skip
     """Update C, W1, W2 (bundles, n_features, width) and H (n_features,) of one sample in place."""
     n_bundles, n_features, width = consensus.shape
@@ -225,7 +230,7 @@ def _inexact_sample(
         store(norms, bundle * width, norm)
         store(rank_one, bundle * width, inner)
         store(codes, bundle * width, code)
-    sums[OBJECTIVE] += _shrinkage(norms, thresholds, codes, scale)
+    sums[OBJECTIVE] += _shrinkage(norms, thresholds, root, codes, scale)
     for bundle in range(n_bundles):
         s, v, k = load(scale, bundle * width), load(rank_one, bundle * width), load(codes, bundle * width)
         for m in range(n_features):
@@ -264,7 +269,7 @@ def _inexact_sample(
 
 
 @vector_kernel
-def inexact_chunk(state, misfit, data, codes, atoms, thresholds, coefficients, panel, gram, sums):
+def inexact_chunk(state, misfit, data, codes, atoms, thresholds, roots, coefficients, panel, gram, sums):
     """One iteration of the inexact form for the samples of a chunk.
 
     ``state`` holds C, W1 and W2. W1, W2 and -``misfit`` are W_i = residual_i + U_i, of which S_i is the share r_i.
@@ -287,8 +292,8 @@ def inexact_chunk(state, misfit, data, codes, atoms, thresholds, coefficients, p
         for slot in range(count):
             n = start + slot
             _inexact_sample(
-                state[n, 0], state[n, 1], state[n, 2], data[n], misfit[n], atoms, thresholds, codes[n], coefficients,
-                work, lanes, common, rebuilt[slot], sums,
+                state[n, 0], state[n, 1], state[n, 2], data[n], misfit[n], atoms, thresholds, roots[n, 0], codes[n],
+                coefficients, work, lanes, common, rebuilt[slot], sums,
             )  # fmt: skip
             for bundle in range(n_bundles):
                 for m in range(n_features):

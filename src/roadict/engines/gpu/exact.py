@@ -49,6 +49,7 @@ class ExactBatch:
         self._atoms, self._atoms_before = zeros(n_atoms, layout.stride), zeros(n_atoms, layout.stride)
         self._data, self._level, self._shift = zeros(*samples), zeros(*samples), zeros(*samples)
         self._mean, self._misfit, self._rebuilt = zeros(*samples), zeros(*samples), zeros(*samples)
+        self._roots = zeros(layout.rows, 1)
         self._observed = zeros(*(samples if self._masked else (1, 1)), dtype=torch.int8)
         self._means = zeros(layout.n_groups, *samples)
         sums = (columns.SUMS_WIDTH,)
@@ -68,6 +69,7 @@ class ExactBatch:
         for tensor in (self._level, self._shift, self._misfit):
             tensor[slot] = 0
         self._data[slot, :n_samples, :n_features] = self._to_device(problem.data)
+        self._roots[slot, :n_samples] = self._to_device(problem.threshold_factors)
         for atoms in (self._atoms, self._atoms_before):
             atoms[slot, :, :n_features] = self._to_device(dictionary)
         self._rank_one[slot, :, :n_samples] = self._to_device(codes).T
@@ -128,8 +130,8 @@ class ExactBatch:
         layout, n_atoms, n_problems = self.layout, self.n_atoms, self.n_problems
         self._rank_one_step.update(self._products if self._comm is SERIAL else self._rank_products)
         passes.update_blocks[(layout.n_tiles, layout.n_groups, n_problems)](
-            self._sparse, self._mixed, self._rank_one, self._scales, self._codes, self._shift, self._atoms_before,
-            self._atoms, self._control, self._means, self._block_sums, n_atoms, layout.rows,
+            self._sparse, self._mixed, self._rank_one, self._scales, self._codes, self._shift, self._roots,
+            self._atoms_before, self._atoms, self._control, self._means, self._block_sums, n_atoms, layout.rows,
             STRIDE=layout.stride, WIDTH=layout.width, PARTS=layout.n_parts, TILE=layout.tile, GROUP=layout.group,
             SHRINK=self._shrinkage.of_tile, PROJECT=self._rank_one_step.of_tile, num_warps=layout.warps,
         )  # fmt: skip

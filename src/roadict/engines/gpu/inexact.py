@@ -36,6 +36,7 @@ class InexactBatch:
         self._consensus, self._first, self._second, self._data, self._misfit = (
             torch.zeros(shape, dtype=self.dtype, device=device) for shape in (blocks,) * 3 + (samples,) * 2
         )
+        self._roots = torch.zeros((n_problems, 1, n_samples, 1), dtype=self.dtype, device=device)
         self._atoms = torch.zeros((n_problems, n_atoms, n_features), dtype=self.dtype, device=device)
         self._codes = torch.zeros((n_problems, n_samples, n_atoms), dtype=self.dtype, device=device)
         self._active = torch.zeros((n_problems, columns.N_CONTROL), dtype=torch.float64, device=device)
@@ -47,7 +48,7 @@ class InexactBatch:
         for tensor in (self._first, self._second, self._misfit):
             tensor[slot] = 0
         self._data[slot], self._atoms[slot] = self._to_device(problem.data), self._to_device(dictionary)
-        self._codes[slot] = self._to_device(codes)
+        self._codes[slot], self._roots[slot] = self._to_device(codes), self._to_device(problem.threshold_factors)
         torch.mul(self._codes[slot].T[:, :, None], self._atoms[slot, :, None, :], out=self._consensus[slot])
         self._active[slot, columns.ACTIVE] = 1.0
         self._constants[:, slot] = self._to_device(_constants(problem, self.n_atoms)).view(-1, 1, 1, 1)
@@ -81,7 +82,7 @@ class InexactBatch:
         u = self._atoms[:, :, None, :]
         lag1, lag2 = (2 * r1 - 1) * self._first, (2 * r2 - 1) * self._second
         a_hat = self._consensus + lag1
-        scale, lengths = self._shrinkage.of_blocks(a_hat, threshold)
+        scale, lengths = self._shrinkage.of_blocks(a_hat, threshold * self._roots)
         codes = ((a_hat @ self._atoms[..., None]) * scale)[..., 0].swapaxes(1, 2)
         a = a_hat.mul_(scale)
         b = u * self._rank_one_step.of_blocks(self._consensus + lag2)
@@ -94,7 +95,7 @@ class InexactBatch:
         first = a.sub_(new).addcmul_(self._first, 1 - r1)
         second = b.sub_(new).addcmul_(self._second, 1 - r2)
         sums = {
-            columns.OBJECTIVE: lengths.sum(dim=(1, 2, 3), dtype=torch.float64),
+            columns.OBJECTIVE: (lengths * self._roots).sum(dim=(1, 2, 3), dtype=torch.float64),
             columns.GAP: keep1**2 * _squared(first - self._first) + keep2**2 * _squared(second - self._second),
             columns.MOVED: _squared(new - self._consensus),
             columns.SIZE: _squared(new),

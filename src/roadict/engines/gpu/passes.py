@@ -78,22 +78,24 @@ def _store_part(sparse, mixed, at, real, lives, half, a_hat, b_hat, u, v, scale,
 
 @triton.jit
 def update_blocks(  # type: ignore[no-untyped-def]
-    sparse, mixed, rank_one, scales, codes, shift, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
+    sparse, mixed, rank_one, scales, codes, shift, roots, atoms_before, atoms, control, means, sums, n_atoms, n_samples,
     STRIDE: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, TILE: tl.constexpr, GROUP: tl.constexpr,
     SHRINK: tl.constexpr, PROJECT: tl.constexpr,
 ):  # fmt: skip
     """A, v, D and the codes of a tile of samples for one group of atoms, with Q scaled for the next ρ.
 
-    ``SHRINK`` and ``PROJECT`` are the steps of A and B, functions of ``blocks``.
+    ``roots`` are factors of the samples' thresholds. ``SHRINK`` and ``PROJECT`` are the steps of A and B, functions of
+    ``blocks``.
     """
     tile, group, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
         return
     number = shift.dtype.element_ty
     rho = tl.load(control + problem * N_CONTROL + RHO)
-    threshold = (1.0 / rho).to(number)
     factor = (rho / tl.load(control + problem * N_CONTROL + NEXT_RHO)).to(number)
     rows, m0 = tl.arange(0, TILE), tl.arange(0, WIDTH)
+    root = tl.load(roots + problem * n_samples + tile * TILE + rows)
+    threshold = (1.0 / rho).to(number) * root
     m1, m2 = WIDTH + m0, 2 * WIDTH + m0
     has0, has1, has2 = _real(m0, WIDTH, STRIDE), _real(m1, 2 * WIDTH, STRIDE), _real(m2, 3 * WIDTH, STRIDE)
     real0, real1, real2 = has0[None, :], has1[None, :], has2[None, :]
@@ -169,7 +171,7 @@ def update_blocks(  # type: ignore[no-untyped-def]
     if PARTS > 2:
         tl.store(here + at2, mean2, mask=real2)
     into = sums + ((problem * n_groups + group) * tl.num_programs(0) + tile) * N_SUMS
-    tl.store(into + OBJECTIVE, tl.sum(objective.to(tl.float64)))
+    tl.store(into + OBJECTIVE, tl.sum((root * objective).to(tl.float64)))
     tl.store(into + GAP, _total(gaps) / 2)
     tl.store(into + MOVED, _total(moved))
     tl.store(into + SIZE, tl.sum(size.to(tl.float64)) / 4)
