@@ -365,7 +365,11 @@ def test_float32_stays_and_agrees(algorithm, arguments):
     codes = code(data, dictionary, algorithm, **arguments)
     assert codes.dtype == np.float32
     doubles = code(data.astype(np.float64), dictionary.astype(np.float64), algorithm, **arguments)
-    np.testing.assert_array_equal(codes, doubles.astype(np.float32))
+    if algorithm in ("omp", "lasso"):  # the arithmetic is float32, too
+        np.testing.assert_array_equal(codes != 0, doubles != 0)
+        np.testing.assert_allclose(codes, doubles, atol=2e-5)
+    else:
+        np.testing.assert_array_equal(codes, doubles.astype(np.float32))
 
 
 @every_case

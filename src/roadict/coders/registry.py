@@ -113,13 +113,14 @@ def encode(
     array of shape (n_samples, n_components)
     """
     reject_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
+    dtype = data.dtype if algorithm in ("omp", "lasso") else np.float64
     if algorithm in GREEDY:
-        problem = scale_problem(data, observed, dictionary, per_atom=True)
+        problem = scale_problem(data, observed, dictionary, per_atom=True, dtype=dtype)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
             return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
         return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
-    problem = scale_problem(data, observed, dictionary, per_atom=False)
+    problem = scale_problem(data, observed, dictionary, per_atom=False, dtype=dtype)
     if algorithm == "threshold":
         return threshold(problem, _weights(problem, alpha), n_jobs)
     if algorithm == "half":
