@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.active import correlate_sample, reset
 from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
-from roadict.coders.lasso import duality_gap, solve_lasso
+from roadict.coders.lasso import solve_lasso
 from roadict.coders.scaling import ScaledProblem, encode_supports
 from roadict.kernels import kernel
 
@@ -38,6 +38,19 @@ def _refit(rows, columns, gram, seen, missing, sample, codes, residual, correlat
 
 
 @kernel
+def _duality_gap(square, codes, correlations, alpha):
+    """Return the gap of the Lasso, as in ``solve_lasso``, from the square and correlations of the residual."""
+    largest = 0.0
+    for k in range(len(codes)):
+        largest = max(largest, abs(correlations[k]))
+    shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
+    gap = square / 2 * (1 - shrink) ** 2
+    for k in range(len(codes)):
+        gap += alpha * abs(codes[k]) - shrink * codes[k] * correlations[k]
+    return gap
+
+
+@kernel
 def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
     """Return whether Σ|codes| is proven minimal.
 
@@ -46,7 +59,7 @@ def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
     """
     total = np.sum(np.abs(codes))
     if alpha > 0:
-        return duality_gap(square, codes, correlations, alpha) <= tolerance * alpha * total
+        return _duality_gap(square, codes, correlations, alpha) <= tolerance * alpha * total
     return total - least <= tolerance * total and np.max(np.abs(correlations)) <= tolerance * largest
 
 

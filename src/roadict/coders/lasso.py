@@ -22,7 +22,6 @@ from roadict.coders.active import (
 )
 from roadict.coders.kernels import absolute_weight
 from roadict.coders.scaling import ScaledProblem, empty_supports, encode_supports, scatter
-from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
 
@@ -39,25 +38,13 @@ MAX_ENTRIES = 20
 MAX_SETTLED = 3
 
 
-@kernel
-def duality_gap(square, codes, correlations, alpha):
-    """Return the gap; the dual point is the residual, of this square and correlations, shrunk to feasibility.
-
-    The gap is a sum of nonnegative terms: the difference of the objectives would cancel near the solution.
-    """
-    largest = 0.0
-    for k in range(len(codes)):
-        largest = max(largest, abs(correlations[k]))
-    shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
-    gap = square / 2 * (1 - shrink) ** 2
-    for k in range(len(codes)):
-        gap += alpha * abs(codes[k]) - shrink * codes[k] * correlations[k]
-    return gap
-
-
 @leaf
 def _support_gap(work, size, square, largest, alpha):
-    """Return the same gap from the support, the objective and Σ|codes|; largest: correlation of the other atoms."""
+    """Return duality gap, objective and Σ|codes|; largest: correlation of the other atoms.
+
+    The dual point is the residual, shrunk to feasibility. The gap is a sum of nonnegative terms: the difference of the
+    objectives would cancel near the solution.
+    """
     total, product = 0.0, 0.0
     for i in range(size):
         code, before, after = work.codes[i], work.start[work.atoms[i]], work.correlations[work.atoms[i]]

@@ -266,6 +266,7 @@ def encode_supports(
         workers.run(task, n_chunks)
     if not sparse:
         return codes, sum(n_unconverged)
+    found.append((*empty_supports(0, n_components, n_features)[:2], np.empty(0, data.dtype)))
     counts, atoms, values = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     starts = np.concatenate([[0], np.cumsum(counts)])
     result = scipy.sparse.csr_array((values, atoms, starts), shape=(n_samples, n_components))
