@@ -6,12 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from roadict.coders.kernels import DEPENDENT
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
-
-DEPENDENT = 1e-10
-"""An atom with less than this share of its squared norm outside the span of others counts as dependent on them."""
 
 
 class Workspace(NamedTuple):
@@ -84,7 +82,7 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike)
 leaf = partial(kernel, ordered=True, allocates=False)
 
 
-@partial(leaf, inline=False)
+@leaf
 def combine(matrix, rows, factors, size, out, length):
     """Add factors[:size] @ matrix[rows[:size], :length] to out, four rows per pass over it."""
     for i in range(0, size - size % 4, 4):
@@ -232,3 +230,13 @@ def write_support(work, size, n, position, out):
     for i in range(size):
         atoms[position + i], codes[position + i] = work.atoms[i], work.codes[i]
     return position + size
+
+
+@leaf
+def scatter(counts, atoms, codes, out):
+    """Write the codes of supports to a dense array of zeros; unlike an assignment of NumPy's, without the GIL."""
+    position = 0
+    for n in range(len(counts)):
+        for i in range(position, position + counts[n]):
+            out[n, atoms[i]] = codes[i]
+        position += counts[n]

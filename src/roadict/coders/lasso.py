@@ -14,6 +14,7 @@ from roadict.coders.active import (
     project_atom,
     remove_atom,
     reset,
+    scatter,
     solve_support,
     take_atom,
     update_correlations,
@@ -21,7 +22,7 @@ from roadict.coders.active import (
     write_support,
 )
 from roadict.coders.kernels import absolute_weight
-from roadict.coders.scaling import ScaledProblem, empty_supports, encode_supports, scatter
+from roadict.coders.scaling import ScaledProblem, empty_supports, encode_supports
 
 Array = NDArray[np.floating]
 
@@ -269,7 +270,7 @@ def lasso_block(correlations: Array, squares: Array, gram: Array, alpha: float, 
         *(np.full(n_samples, float(alpha)), floor, bound, rounding),
     )
     codes[:] = 0
-    scatter(codes, out)
+    scatter(*out, codes)
     return n_unconverged
 
 

@@ -11,7 +11,7 @@ from roadict.coders.active import (
     correlate_sample,
     leaf,
     project_atom,
-    reset,
+    scatter,
     solve_support,
     take_atom,
     update_correlations,
@@ -19,7 +19,7 @@ from roadict.coders.active import (
     write_support,
 )
 from roadict.coders.kernels import NEGLIGIBLE
-from roadict.coders.scaling import CHUNK, MAX_CHUNK, ScaledProblem, empty_supports, encode_supports, scatter
+from roadict.coders.scaling import CHUNK, MAX_CHUNK, ScaledProblem, empty_supports, encode_supports
 from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
@@ -29,12 +29,12 @@ VANISHING = 1e-20
 
 
 @leaf
-def _set_weights(work, columns, seen, weights):
-    """Set the weights to one over the norms of the atoms over the seen features, 0 for atoms that vanish there."""
+def _reset(work, columns, seen, weights):
+    """Set correlations to those of the sample, weights to one over the norms of atoms over the seen features, or 0."""
     scores = work.scores
+    for k in range(len(weights)):
+        work.correlations[k], work.weights[k] = work.start[k], weights[k]
     if seen.size == 0:
-        for k in range(len(weights)):
-            work.weights[k] = weights[k]
         return
     for k in range(len(weights)):
         scores[k] = 0
@@ -73,8 +73,7 @@ def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out
         size, square, seen = np.int64(0), squares[n], observed[n]
         correlate_sample(work, columns, samples[n])
         bound = epsilon[n] * epsilon[n] * square
-        reset(work)
-        _set_weights(work, columns, seen, weights[0])
+        _reset(work, columns, seen, weights[0])
         while size < sparsity[n] and square > bound:
             new = best_atom(work)
             if not work.scores[new] > negligible * np.sqrt(squares[n]):
@@ -171,7 +170,7 @@ def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, worke
         given = np.square(samples).sum(axis=1), nothing, work, out
         sparsity, epsilon = np.full(len(samples), n_nonzero_coefs), np.zeros(len(samples))
         _omp_chunk(dictionary, columns, gram, nothing != 0, samples, *given, sparsity, epsilon, *constants)
-        scatter(codes[i * chunk : (i + 1) * chunk], out)
+        scatter(*out, codes[i * chunk : (i + 1) * chunk])
 
     workers.run(task, -(-len(data) // chunk))
     return codes

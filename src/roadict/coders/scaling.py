@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
-from roadict.coders.active import workspace
+from roadict.coders.active import scatter, workspace
 from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
@@ -190,13 +190,6 @@ def empty_supports(n_samples: int, n_components: int, n_features: int) -> Suppor
     return np.empty(n_samples, np.int64), np.empty(n_codes, np.int64), np.empty(n_codes)
 
 
-def scatter(codes: Array, supports: Supports) -> None:
-    """Write the codes of supports to a dense array of zeros."""
-    counts, atoms, values = supports
-    samples = np.repeat(np.arange(len(counts)), counts)
-    codes[samples, atoms[: len(samples)]] = values[: len(samples)]
-
-
 def encode_supports(
     kernel: Callable[..., Any],
     problem: ScaledProblem,
@@ -256,7 +249,7 @@ def encode_supports(
         if sparse:
             found[chunk] = counts.copy(), atoms.copy(), values
         else:
-            scatter(codes[part], (counts, atoms, values))
+            scatter(counts, atoms, values, codes[part])
 
     with Workers(n_jobs) as workers:
         size = min(max(n_samples // (4 * workers.n_threads), 32), MAX_CHUNK)
