@@ -1,11 +1,14 @@
 """Basis pursuit: the smallest Σ|codes| that reproduces a sample, or stays within an error bound."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.coders.active import correlate_sample, leaf, reset
 from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
-from roadict.coders.lasso import duality_gap, solve_lasso
-from roadict.coders.scaling import ScaledProblem, encode_chunks
+from roadict.coders.lasso import solve_lasso
+from roadict.coders.scaling import ScaledProblem, encode_supports
 from roadict.kernels import kernel
 
 Array = NDArray[np.floating]
@@ -37,6 +40,19 @@ def _refit(rows, columns, gram, seen, missing, sample, codes, residual, correlat
 
 
 @kernel
+def _duality_gap(square, codes, correlations, alpha):
+    """Return the gap of the Lasso, as in ``solve_lasso``, from the square and correlations of the residual."""
+    largest = 0.0
+    for k in range(len(codes)):
+        largest = max(largest, abs(correlations[k]))
+    shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
+    gap = square / 2 * (1 - shrink) ** 2
+    for k in range(len(codes)):
+        gap += alpha * abs(codes[k]) - shrink * codes[k] * correlations[k]
+    return gap
+
+
+@kernel
 def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
     """Return whether Σ|codes| is proven minimal.
 
@@ -45,13 +61,23 @@ def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
     """
     total = np.sum(np.abs(codes))
     if alpha > 0:
-        gap, _, _ = duality_gap(square, codes, correlations, alpha)
-        return gap <= tolerance * alpha * total
+        return _duality_gap(square, codes, correlations, alpha) <= tolerance * alpha * total
     return total - least <= tolerance * total and np.max(np.abs(correlations)) <= tolerance * largest
 
 
+@partial(leaf, inline=False)
+def _follow_path(work, rows, columns, gram, observed, square, codes, alpha):
+    """Replace the codes by those of the Lasso."""
+    largest = reset(work)
+    size, _ = solve_lasso(work, rows, columns, gram, observed, square, largest, codes, alpha, LASSO_GAP, ROUNDING)
+    for k in range(len(codes)):
+        codes[k] = 0.0
+    for i in range(size):
+        codes[work.atoms[i]] = work.codes[i]
+
+
 @kernel
-def _pursue_sample(rows, columns, gram, seen, missing, sample, codes, epsilon):
+def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, square, codes, epsilon):
     """Follow the Lasso path to the weight at which it solves the problem; return whether optimality is proven.
 
     For given signs the Lasso codes are fitted - alpha * slope, with squared misfit base + alpha² * curvature: the
@@ -60,17 +86,17 @@ def _pursue_sample(rows, columns, gram, seen, missing, sample, codes, epsilon):
     residual, point = np.empty(len(sample)), np.empty(len(sample))
     correlations, products = np.empty(len(codes)), np.empty(len(codes))
     codes[:] = 0.0
-    correlate(columns, seen, sample, correlations)
-    largest = np.max(np.abs(correlations))
+    largest = reset(work)
     if largest == 0 or epsilon >= 1:
         return True
-    target = epsilon * epsilon * np.sum(sample * sample)
+    target = epsilon * epsilon * square
     low, high, alpha, least = 0.0, largest, largest * max(0.1, min(epsilon, 0.9)), 0.0
     for _ in range(MAX_WEIGHTS):
-        solve_lasso(
-            rows, columns, gram, seen, missing, sample, codes, alpha, LASSO_GAP, ROUNDING, residual, correlations
-        )
-        found = np.sum(residual * residual)
+        reset(work)
+        size, _ = solve_lasso(work, rows, columns, gram, observed, square, largest, codes, alpha, LASSO_GAP, ROUNDING)
+        codes[:] = 0.0
+        codes[work.atoms[:size]] = work.codes[:size]
+        found = subtract_atoms(rows, work.atoms[:size], work.codes, sample, missing, residual)
         support, fitted = np.flatnonzero(codes), codes.copy()
         slope = least_squares(rows, gram, missing, np.sign(codes), support)
         curvature = subtract_atoms(rows, support, -slope, np.zeros_like(sample), missing, point)
@@ -101,11 +127,20 @@ def _pursue_sample(rows, columns, gram, seen, missing, sample, codes, epsilon):
 
 
 @kernel
-def _basis_pursuit_chunk(rows, columns, gram, observed, samples, codes, epsilon):
-    n_unconverged = 0
+def _basis_pursuit_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, epsilon):
+    counts, atoms, values = out
+    codes = np.empty(len(rows))
+    n_unconverged, position = 0, 0
     for n in range(len(samples)):
         seen, missing = split_features(observed, n, rows.shape[1])
-        n_unconverged += not _pursue_sample(rows, columns, gram, seen, missing, samples[n], codes[n], epsilon[n])
+        given = observed[n], seen, missing, samples[n], squares[n]
+        correlate_sample(work, columns, samples[n])
+        n_unconverged += not _pursue_sample(work, rows, columns, gram, *given, codes, epsilon[n])
+        counts[n] = 0
+        for k in np.flatnonzero(codes):
+            atoms[position], values[position] = k, codes[k]
+            position += 1
+            counts[n] += 1
     return n_unconverged
 
 
@@ -132,4 +167,5 @@ def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None) ->
     ----------
     S. Chen, D. Donoho and M. Saunders, "Atomic decomposition by basis pursuit", 1998.
     """
-    return encode_chunks(_basis_pursuit_chunk, problem, epsilon, n_jobs=n_jobs)
+    codes, n_unconverged = encode_supports(_basis_pursuit_chunk, problem, epsilon, n_jobs=n_jobs)
+    return codes, n_unconverged

@@ -104,7 +104,8 @@ def _leave_zero(problem: ScaledProblem, alpha: Array, start: Array | None, n_job
     with np.errstate(over="ignore"):
         weights = np.where(alpha < 0, alpha, CUT * (2 * np.abs(alpha)) ** (2 / 3))
     if start is None:
-        return lasso(problem, weights, None, n_jobs)[0]
+        codes: Array = lasso(problem, weights, None, n_jobs)[0]
+        return codes
     zero = ~start.any(axis=1)
     if not zero.any():
         return start

@@ -1,181 +1,218 @@
-"""Lasso coding: coordinate descent on a working set and exact steps on the support, stopped by the duality gap."""
+"""Lasso coding: an active set that gains the worst violating atom, stopped by the duality gap."""
+
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.coders.kernels import (
-    absolute_weight,
-    correlate,
-    gram_among,
-    grow_factor,
-    split_features,
-    subtract_atoms,
+from roadict.coders.active import (
+    append_atom,
+    best_atom,
+    correlate_sample,
+    leaf,
+    project_atom,
+    remove_atom,
+    reset,
+    scatter,
+    solve_support,
+    take_atom,
+    update_correlations,
+    workspace,
+    write_support,
 )
-from roadict.coders.scaling import ScaledProblem, encode_chunks
-from roadict.kernels import kernel, solve_factor
+from roadict.coders.kernels import absolute_weight
+from roadict.coders.scaling import ScaledProblem, empty_supports, encode_supports
 
 Array = NDArray[np.floating]
 
 GAP = 1e-9
-"""Bound on the duality gap, relative to the objective."""
-ROUNDING = 1e-14
-"""A gap below this share of the squared sample is a rounding error."""
+"""Bound on the duality gap, relative to the objective; float32: ten rounding errors."""
+ROUNDING = 50
+"""Rounding errors in correlations, and in a gap relative to the squared sample, that count as such."""
 FLOOR = 1e-7
 """Minimum weight, relative to the one that makes all codes zero: below, Σ|codes| is lost in rounding."""
-MAX_ROUNDS = 100
-MAX_SWEEPS = 60
-SWEEPS_PER_STEP = 8
-MAX_STEPS = 20
+NEAR = 1.01
+"""The gap is not computed while a correlation exceeds this multiple of the weight."""
+MAX_ENTRIES = 20
+"""Maximum number of entries into the support, per atom of the dictionary."""
+MAX_SETTLED = 3
 
 
-@kernel
-def _sweep(gram, codes, gradient, alpha):
-    """Minimise over one code after another; return whether any sign has changed."""
-    changed = False
-    for j in range(len(codes)):
-        old, square = codes[j], gram[j, j]
-        target = gradient[j] + square * old
-        # Rounding must not activate an atom at the bound, such as the duplicate of an active one.
-        cut = alpha if old != 0 else (1 + 1e-12) * alpha
-        new = np.sign(target) * (abs(target) - alpha) / square if abs(target) > cut and square > 0 else 0.0
-        change = new - old
-        if change != 0:
-            codes[j] = new
-            row = gram[j]
-            for i in range(len(gradient)):
-                gradient[i] -= change * row[i]
-            changed |= np.sign(new) != np.sign(old)
-    return changed
+@leaf
+def _support_gap(work, size, square, largest, alpha):
+    """Return duality gap, objective and Σ|codes|; largest: correlation of the other atoms.
 
-
-@kernel
-def _move(gram, codes, gradient, support, step, furthest):
-    """Move along a step, up to ``furthest`` times its length or until a code is zero; return whether one is."""
-    length, blocking = furthest, -1
-    for i in range(len(support)):
-        code = codes[support[i]]
-        if code * step[i] < 0 and abs(code) < length * abs(step[i]):
-            length, blocking = -code / step[i], support[i]
-    for i in range(len(support)):
-        change, row = length * step[i], gram[support[i]]
-        codes[support[i]] += change
-        for j in range(len(gradient)):
-            gradient[j] -= change * row[j]
-    if blocking >= 0:
-        codes[blocking] = 0.0
-    return blocking >= 0
-
-
-@kernel
-def exact_step(gram, codes, gradient, alpha):
-    """Move to the minimum over the nonzero codes for their signs, or until the first of them becomes zero.
-
-    If an active atom depends on others, move along the null direction that lowers Σ|codes| instead, until one of these
-    codes becomes zero. Returns whether the minimum was reached.
+    The dual point is the residual, shrunk to feasibility. The gap is a sum of nonnegative terms: the difference of the
+    objectives would cancel near the solution.
     """
-    support = np.flatnonzero(codes)
-    factor, step = np.empty((len(support), len(support))), np.empty(len(support))
-    for size in range(len(support)):
-        for i in range(size + 1):
-            step[i] = gram[support[size], support[i]]
-        if not grow_factor(factor, size, step):
-            solve_factor(factor, size, step)
-            step[size] = -1.0
-            slope = 0.0
-            for i in range(size + 1):
-                slope += step[i] * np.sign(codes[support[i]])
-            for i in range(size + 1):
-                step[i] = -step[i] if slope > 0 else step[i]
-            _move(gram, codes, gradient, support[: size + 1], step, np.inf)
-            return False
-    for i in range(len(support)):
-        step[i] = gradient[support[i]] - alpha * np.sign(codes[support[i]])
-    solve_factor(factor, len(support), step)
-    return not _move(gram, codes, gradient, support, step, 1.0)
+    total, product = 0.0, 0.0
+    for i in range(size):
+        code, before, after = work.codes[i], work.start[work.atoms[i]], work.correlations[work.atoms[i]]
+        total += abs(code)
+        product += code * after
+        square -= code * (before + after)
+        largest = max(largest, abs(after))
+    square = max(square, 0.0)
+    shrink = min(1.0, alpha / largest)
+    return square / 2 * (1 - shrink) ** 2 + alpha * total - shrink * product, square / 2 + alpha * total, total
 
 
-@kernel
-def _descend(gram, codes, gradient, alpha):
-    """Minimise over the working set: sweep until the signs are stable, then move to the minimum for these signs."""
-    reached = False
-    for sweep in range(MAX_SWEEPS):
-        changed = _sweep(gram, codes, gradient, alpha)
-        if reached and not changed:
-            break
-        reached = False
-        if not changed or sweep % SWEEPS_PER_STEP == SWEEPS_PER_STEP - 1:
-            for _ in range(MAX_STEPS):
-                reached = exact_step(gram, codes, gradient, alpha)
-                if reached:
+@leaf
+def _settle(work, size, alpha):
+    """Solve for the codes of the support with their present signs, without atoms whose sign changes; return its size.
+
+    Neither the codes nor the correlations, which are reset to those of the sample, retain rounding errors.
+    """
+    atoms, codes, solution, products = work.atoms, work.codes, work.before, work.products
+    consistent = False
+    while not consistent:
+        for i in range(size):
+            solution[i] = 0.0
+        for _ in range(2):  # the second removes rounding errors of the first
+            for i in range(size):
+                left = work.start[atoms[i]] - alpha * np.sign(codes[i])
+                for j in range(size):
+                    left -= solution[j] * work.table[work.slots[j], atoms[i]]
+                products[i] = left
+            solve_support(work, size)
+            for i in range(size):
+                solution[i] += work.steps[i]
+        consistent = True
+        for i in range(size - 1, -1, -1):
+            if not solution[i] * codes[i] > 0:
+                consistent = False
+                remove_atom(work, size, i)
+                size -= 1
+    for k in range(len(work.start)):
+        work.correlations[k] = work.start[k]
+        work.weights[k] = 1
+    for i in range(size):
+        codes[i], solution[i] = solution[i], 0.0
+        work.weights[atoms[i]] = 0
+    return size
+
+
+@leaf
+def _enter(work, size, alpha, sign):
+    """Add the next atom to the support and minimise over it; atoms whose codes reach zero leave.
+
+    The correlations with the support have the size alpha, and retain it along the way: only that with the new atom
+    shrinks. An atom that depends on the support replaces one of its atoms, which lowers Σ|codes|. A sign of 0: the atom
+    only joins the support, if it is independent. Returns the size of the support and the number of atoms that have
+    left, whose rows of the table and former codes are at the ends of work.changed and work.factors.
+    """
+    codes, before, steps = work.codes, work.before, work.steps
+    n_left, excess = 0, sign * work.correlations[work.atoms[size]] - alpha
+    codes[size] = 0.0
+    for i in range(size + 1):
+        before[i] = codes[i]
+    while True:
+        left = project_atom(work, size)
+        if sign == 0 and left == 0:
+            return size, n_left
+        step = excess / left if left > 0 else np.inf
+        leaving: Any = np.int64(-1)
+        n_crossing = 0
+        for i in range(size):
+            n_crossing += not codes[i] * (codes[i] - sign * step * steps[i]) > 0
+        if sign != 0 and (n_crossing > 0 or left == 0):
+            for i in range(size):
+                rate = sign * steps[i]
+                if codes[i] * rate > 0 and abs(codes[i]) < step * abs(rate):
+                    step, leaving = codes[i] / rate, i
+            if step == np.inf:
+                return size, n_left
+        for i in range(size):
+            codes[i] -= sign * step * steps[i]
+        codes[size] += sign * step
+        excess -= step * left
+        if leaving < 0:
+            append_atom(work, size, left)
+            return size + 1, n_left
+        n_left += 1
+        work.factors[len(work.factors) - n_left] = before[leaving]
+        work.changed[len(work.changed) - n_left] = work.slots[leaving]
+        work.weights[work.atoms[leaving]] = 1
+        remove_atom(work, size, leaving)
+        size -= 1
+
+
+@partial(leaf, inline=False)
+def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha, bound, rounding):
+    """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes|; return the size of the support, and if the gap is closed.
+
+    work: ``reset`` after ``correlate_sample``; gets the atoms and codes of the support, and the correlations of the
+    residual. square, largest: squared norm of the sample, and its largest correlation. initial: codes whose signs are
+    tried first, or empty. bound, rounding: bounds on the gap, relative to the objective, and to the squared sample once
+    it has been computed from scratch.
+    """
+    size: Any = np.int64(0)  # a literal 0 would compile all that it is passed to a second time
+    n_tried, n_settled, settle = 0, 0, False
+    noise = rounding * largest
+    for _ in range((MAX_ENTRIES + 1) * len(work.start)):
+        new: Any = np.int64(-1)
+        n_left: Any = np.int64(0)
+        while n_tried < len(initial) and new < 0:
+            new = n_tried if initial[n_tried] != 0 else -1
+            n_tried += 1
+        warm = new >= 0
+        if not warm and not settle:
+            new = best_atom(work)
+            largest = work.scores[new]
+            if largest <= NEAR * alpha:
+                gap, objective, total = _support_gap(work, size, square, largest, alpha)
+                if gap <= bound * objective + (rounding * square + noise * total if n_settled > 0 else 0.0):
+                    return size, True
+                settle = bool(largest <= alpha + noise)
+                n_settled += settle
+                if n_settled > MAX_SETTLED:
                     break
+        if warm or not settle:
+            work.weights[new] = 0
+            take_atom(work, size, rows, columns, gram, seen, new)
+            former = size
+            size, n_left = _enter(work, size, alpha, 0.0 if warm else np.sign(work.correlations[new]))
+            if warm and size > former:
+                work.codes[former] = initial[new]
+            settle = warm
+        else:
+            size = _settle(work, size, alpha)
+            settle = False
+        if not warm:
+            update_correlations(work, size, n_left)
+    return size, False
 
 
-@kernel
-def duality_gap(square, codes, correlations, alpha):
-    """Return the gap, the objective and the largest correlation; the dual point is the residual, shrunk to feasibility.
-
-    The gap is a sum of nonnegative terms: the difference of the objectives would cancel near the solution.
-    """
-    largest, total = 0.0, 0.0
-    for k in range(len(codes)):
-        largest = max(largest, abs(correlations[k]))
-        total += abs(codes[k])
-    shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
-    gap = square / 2 * (1 - shrink) ** 2
-    for k in range(len(codes)):
-        gap += alpha * abs(codes[k]) - shrink * codes[k] * correlations[k]
-    return gap, square / 2 + alpha * total, largest
-
-
-@kernel
-def solve_lasso(rows, columns, gram, seen, missing, sample, codes, alpha, bound, rounding, residual, correlations):
-    """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes| from the given codes; return whether the gap is closed.
-
-    bound, rounding: bounds on the gap, relative to the objective and to the squared sample. Writes the residual and its
-    correlations with the atoms to the last two arguments.
-    """
-    rounding *= np.sum(sample * sample)
-    for _ in range(MAX_ROUNDS):
-        support = np.flatnonzero(codes)
-        square = subtract_atoms(rows, support, codes[support], sample, missing, residual)
-        correlate(columns, seen, residual, correlations)
-        gap, objective, largest = duality_gap(square, codes, correlations, alpha)
-        if gap <= bound * objective + rounding:
-            return True
-        # Active atoms, and those that violate the optimality conditions at least half as much as the worst.
-        working = np.flatnonzero((codes != 0) | (np.abs(correlations) > max(alpha, (alpha + largest) / 2)))
-        local, gradient = codes[working], correlations[working]
-        _descend(gram_among(rows, gram, missing, working), local, gradient, alpha)
-        codes[working] = local
-    return False
-
-
-@kernel
-def _lasso_chunk(rows, columns, gram, observed, samples, codes, alpha):
-    n_components, n_features = rows.shape
-    residual, correlations = np.empty(n_features), np.empty(n_components)
-    n_unconverged = 0
+@leaf
+def _lasso_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, alpha, floor, bound, rounding):
+    """Code samples, or, if there are no columns, samples whose correlations with the atoms are given instead."""
+    n_unconverged, position = 0, 0
     for n in range(len(samples)):
-        sample = samples[n]
-        seen, missing = split_features(observed, n, n_features)
-        correlate(columns, seen, sample, correlations)
-        largest = np.max(np.abs(correlations))
-        weight = max(absolute_weight(alpha[n], largest), FLOOR * largest)
-        if weight >= largest:
-            codes[n] = 0.0
-            continue
-        n_unconverged += not solve_lasso(
-            rows, columns, gram, seen, missing, sample, codes[n], weight, GAP, ROUNDING, residual, correlations
-        )
+        if len(columns) > 0:
+            correlate_sample(work, columns, samples[n])
+        else:
+            for k in range(len(work.start)):
+                work.start[k] = samples[n, k]
+        size, largest = np.int64(0), reset(work)
+        weight = max(absolute_weight(alpha[n], largest), floor * largest)
+        if weight < largest:
+            size, closed = solve_lasso(
+                work, rows, columns, gram, observed[n], squares[n], largest, signs[n], weight, bound, rounding
+            )
+            n_unconverged += not closed
+        position = write_support(work, size, n, position, out)
     return n_unconverged
 
 
-def lasso(problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None) -> tuple[Array, int]:
+def lasso(
+    problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None, sparse: bool = False
+) -> tuple[Any, int]:
     """Minimise ``½‖sample - codes @ dictionary‖² + alpha Σ|codes|`` for every sample.
 
-    Coordinate descent finds the signs of the codes; the exact minimum for given signs (as in the feature-sign search
-    of H. Lee, A. Battle, R. Raina and A. Ng, 2007) then avoids a long tail of small steps. Neither raises the
-    objective. Weights are at least 1e-7 times the one that makes all codes of a sample zero.
+    An active set as in the feature-sign search of H. Lee, A. Battle, R. Raina and A. Ng (2007): the atom that violates
+    the optimality conditions most enters the support, on which the minimum is then exact. Weights are at least 1e-7
+    (float32: 1e-5) times the one that makes all codes of a sample zero.
 
     Parameters
     ----------
@@ -183,13 +220,61 @@ def lasso(problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int
     alpha : array of shape (n_samples,)
         In the units of the scaled problem; negative: minus the share of the one that makes all codes zero.
     start : array of shape (n_samples, n_components) or None
-        Codes to start from.
+        Codes to start from: their signs are tried first.
     n_jobs : int or None
+    sparse : bool
+        Whether to return a CSR array.
 
     Returns
     -------
-    codes : array of shape (n_samples, n_components)
+    codes : array or CSR array of shape (n_samples, n_components)
     n_unconverged : int
-        Number of samples whose relative duality gap is above 1e-9.
+        Number of samples whose relative duality gap is above 1e-9 (float32: 1e-6, or what rounding allows).
     """
-    return encode_chunks(_lasso_chunk, problem, alpha, start=start, n_jobs=n_jobs)
+    constants = tolerances(problem.rows.dtype)
+    return encode_supports(_lasso_chunk, problem, alpha, *constants, start=start, sparse=sparse, n_jobs=n_jobs)
+
+
+def lasso_block(correlations: Array, squares: Array, gram: Array, alpha: float, codes: Array, n_features: int) -> int:
+    """Replace codes of complete samples by the minima of ``½‖sample - codes @ dictionary‖² + alpha Σ|codes|``.
+
+    For callers that have products of data and atoms; data and atoms should be of order one. All arrays are
+    C-contiguous and float64, or float32 except for the squares. Releases the GIL: blocks may run on threads.
+
+    Parameters
+    ----------
+    correlations : array of shape (n_samples, n_components)
+        ``data @ dictionary.T``
+    squares : array of shape (n_samples,)
+        Squared norms of the samples, float64.
+    gram : array of shape (n_components, n_components)
+        ``dictionary @ dictionary.T``
+    alpha : float
+    codes : array of shape (n_samples, n_components)
+        Initial codes, whose signs are tried first; overwritten by the result.
+    n_features : int
+        Bounds the number of nonzero codes.
+
+    Returns
+    -------
+    int
+        Number of samples whose duality gap is not closed, as in ``lasso``.
+    """
+    n_samples, n_components = codes.shape
+    out = empty_supports(n_samples, n_components, n_features)
+    nothing, all_observed = np.empty((0, n_features), codes.dtype), np.empty((n_samples, 0), bool)
+    floor, bound, rounding = tolerances(codes.dtype)
+    work = workspace(gram, n_components, n_features, codes.dtype)
+    n_unconverged: int = _lasso_chunk(
+        *(nothing, nothing, gram, all_observed, correlations, squares, codes, work, out),
+        *(np.full(n_samples, float(alpha)), floor, bound, rounding),
+    )
+    codes[:] = 0
+    scatter(*out, codes)
+    return n_unconverged
+
+
+def tolerances(dtype: np.dtype[Any]) -> tuple[float, float, float]:
+    """Return the minimum weight, and the bounds on the gap, for arithmetic in a dtype."""
+    eps = float(np.finfo(dtype).eps)
+    return max(FLOOR, 100 * eps), max(GAP, 10 * eps), ROUNDING * eps

@@ -1,74 +1,112 @@
 """Orthogonal matching pursuit as Batch-OMP: correlations from Gram rows, a growing Cholesky factor."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.coders.kernels import (
-    NEGLIGIBLE,
-    atom_weights,
+from roadict.coders.active import (
+    append_atom,
     best_atom,
-    correlate,
-    gram_row,
-    grow_factor,
-    split_features,
-    subtract_atoms,
+    correlate_sample,
+    leaf,
+    project_atom,
+    scatter,
+    solve_support,
+    take_atom,
+    update_correlations,
+    workspace,
+    write_support,
 )
-from roadict.coders.scaling import CHUNK, ScaledProblem, encode_chunks
-from roadict.kernels import Workers, kernel, solve_factor
+from roadict.coders.kernels import NEGLIGIBLE
+from roadict.coders.scaling import CHUNK, MAX_CHUNK, ScaledProblem, empty_supports, encode_supports
+from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
 
+VANISHING = 1e-20
+"""Atoms of a smaller squared norm over the observed features, of order one in all, are not used."""
 
-@kernel
-def _omp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
-    n_components, n_features = rows.shape
-    max_atoms = sparsity.max()
-    start, correlations, weights = np.empty(n_components), np.empty(n_components), np.empty(n_components)
-    gram_rows, factor = np.empty((max_atoms, n_components)), np.empty((max_atoms, max_atoms))
-    support, values, products = np.empty(max_atoms, np.int64), np.empty(max_atoms), np.empty(max_atoms)
-    residual = np.empty(n_features)
-    if observed.size == 0:
-        atom_weights(columns, gram, np.arange(n_features), weights)
+
+@leaf
+def _reset(work, columns, seen, weights):
+    """Set correlations to those of the sample, weights to one over the norms of atoms over the seen features, or 0."""
+    scores = work.scores
+    for k in range(len(weights)):
+        work.correlations[k], work.weights[k] = work.start[k], weights[k]
+    if seen.size == 0:
+        return
+    for k in range(len(weights)):
+        scores[k] = 0
+    for m in range(len(columns)):
+        if seen[m]:
+            column = columns[m]
+            for k in range(len(weights)):
+                scores[k] += column[k] * column[k]
+    for k in range(len(weights)):
+        work.weights[k] = 1 / np.sqrt(scores[k]) if scores[k] > VANISHING else 0.0
+
+
+@leaf
+def _fit(work, size, rows, seen, sample, exact):
+    """Set the codes to those of least squares, free of earlier rounding errors; return the squared misfit, if exact."""
+    for i in range(size):
+        work.products[i] = work.start[work.atoms[i]]
+    solve_support(work, size)
+    for i in range(size):
+        work.codes[i] = work.steps[i]
+    square = 0.0
+    if exact:
+        for m in range(len(sample)):
+            left = 0.0 + sample[m]
+            for i in range(size):
+                left -= work.codes[i] * rows[work.atoms[i], m]
+            square += left * left if seen.size == 0 or seen[m] else 0.0
+    return square
+
+
+@leaf
+def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, sparsity, epsilon, weights, rounding):
+    position, codes = np.int64(0), work.codes
+    negligible = max(NEGLIGIBLE, rounding / 10)
     for n in range(len(samples)):
-        sample = samples[n]
-        seen, missing = split_features(observed, n, n_features)
-        if observed.size > 0:
-            atom_weights(columns, gram, seen, weights)
-        norm = np.sqrt(subtract_atoms(rows, support[:0], values, sample, missing, residual))
-        correlate(columns, seen, sample, start)
-        correlations[:] = start
-        taken = np.zeros(n_components, np.bool_)
-        size, misfit = 0, norm
-        while size < sparsity[n] and misfit > epsilon[n] * norm:
-            best, correlation = best_atom(correlations, weights, taken)
-            if best < 0 or correlation <= NEGLIGIBLE * norm:
+        size, square, seen = np.int64(0), squares[n], observed[n]
+        correlate_sample(work, columns, samples[n])
+        bound = epsilon[n] * epsilon[n] * square
+        _reset(work, columns, seen, weights[0])
+        while size < sparsity[n] and square > bound:
+            new = best_atom(work)
+            if not work.scores[new] > negligible * np.sqrt(squares[n]):
                 break
-            taken[best] = True
-            gram_row(rows, columns, gram, seen, best, gram_rows[size])
-            for i in range(size):
-                products[i] = gram_rows[size, support[i]]
-            products[size] = gram_rows[size, best]
-            if not grow_factor(factor, size, products):
+            work.weights[new] = 0
+            take_atom(work, size, rows, columns, gram, seen, new)
+            left = project_atom(work, size)
+            if left == 0:
                 continue
-            support[size] = best
+            step = work.correlations[new] / left
+            append_atom(work, size, left)
+            codes[size] = 0.0
+            for i in range(size + 1):
+                work.before[i] = codes[i]
+                codes[i] -= step * work.steps[i] if i < size else -step
             size += 1
-            for i in range(size):
-                values[i] = start[support[i]]
-            solve_factor(factor, size, values)
+            square -= step * work.correlations[new]
+            if bound > 0 and square <= bound + rounding * squares[n]:
+                square = _fit(work, size, rows, seen, samples[n], True)
             if size < sparsity[n]:
-                correlations[:] = start
-                for i in range(size):
-                    value, row = values[i], gram_rows[i]
-                    for k in range(n_components):
-                        correlations[k] -= value * row[k]
-            if epsilon[n] > 0:
-                misfit = np.sqrt(subtract_atoms(rows, support[:size], values, sample, missing, residual))
-        for i in range(size):
-            codes[n, support[i]] = values[i]
+                update_correlations(work, size, 0)
+        _fit(work, size, rows, seen, samples[n], False)
+        position = write_support(work, size, n, position, out)
     return 0
 
 
-def omp(problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
+def omp(
+    problem: ScaledProblem,
+    sparsity: NDArray[np.integer],
+    epsilon: Array,
+    n_jobs: int | None,
+    sparse: bool = False,
+) -> Any:
     """Add, one at a time, the atom that correlates best with the residual, and refit all by least squares.
 
     Atoms are compared at unit norm. Atoms that depend on those in use are skipped.
@@ -81,17 +119,27 @@ def omp(problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n
     epsilon : array of shape (n_samples,)
         Relative error at which the coding of a sample stops.
     n_jobs : int or None
+    sparse : bool
+        Whether to return a CSR array.
 
     Returns
     -------
-    array of shape (n_samples, n_components)
+    array or CSR array of shape (n_samples, n_components)
 
     References
     ----------
     R. Rubinstein, M. Zibulevsky and M. Elad, "Efficient implementation of the K-SVD algorithm using batch orthogonal
     matching pursuit", 2008.
     """
-    return encode_chunks(_omp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
+    constants = _constants(problem.rows)
+    return encode_supports(_omp_chunk, problem, sparsity, epsilon, *constants, sparse=sparse, n_jobs=n_jobs)[0]
+
+
+def _constants(rows: Array) -> tuple[tuple[Array], float]:
+    """Return weights that make norms one, in a tuple as they are not per sample, and the share that is rounding."""
+    squares = np.square(rows, dtype=np.float64).sum(axis=1)
+    weights = np.divide(1, np.sqrt(squares), out=np.zeros(len(rows)), where=squares > VANISHING)
+    return (weights.astype(rows.dtype),), 100 * float(np.finfo(rows.dtype).eps)
 
 
 def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, workers: Workers) -> Array:
@@ -110,15 +158,19 @@ def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, worke
     array of shape (n_samples, n_components)
     """
     columns, gram = np.ascontiguousarray(dictionary.T), dictionary @ dictionary.T
+    constants = _constants(dictionary)
     codes = np.zeros((len(data), len(dictionary)))
-    all_observed = np.empty((0, 0), np.bool_)
-    chunk = len(data) if workers.n_threads == 1 else CHUNK
+    chunk = MAX_CHUNK if workers.n_threads == 1 else CHUNK
 
     def task(i: int) -> None:
         samples = data[i * chunk : (i + 1) * chunk]
+        shape = dictionary.shape[0], dictionary.shape[1]
+        work, out = workspace(gram, *shape, np.float64), empty_supports(len(samples), *shape)
+        nothing = np.empty((len(samples), 0))
+        given = np.square(samples).sum(axis=1), nothing, work, out
         sparsity, epsilon = np.full(len(samples), n_nonzero_coefs), np.zeros(len(samples))
-        part = codes[i * chunk : (i + 1) * chunk]
-        _omp_chunk(dictionary, columns, gram, all_observed, samples, part, sparsity, epsilon)
+        _omp_chunk(dictionary, columns, gram, nothing != 0, samples, *given, sparsity, epsilon, *constants)
+        scatter(*out, codes[i * chunk : (i + 1) * chunk])
 
     workers.run(task, -(-len(data) // chunk))
     return codes

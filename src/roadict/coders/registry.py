@@ -1,9 +1,10 @@
-"""Coders by name: their parameters, the defaults of these, and ``encode`` to call any of them."""
+"""Coders by name: their parameters, the defaults of these, ``encode`` and ``encode_sparse`` to call any of them."""
 
 import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -86,7 +87,7 @@ def encode(
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
-        float32 or float64, as is the result; the arithmetic is float64.
+        float32 or float64, as is the result; "omp" and "lasso" also compute in it, the others in float64.
     observed : bool array like data, or None
     dictionary : array of shape (n_components, n_features)
         Atoms of any norm; zero atoms are never used.
@@ -112,21 +113,57 @@ def encode(
     -------
     array of shape (n_samples, n_components)
     """
+    settings: dict[str, Any] = {"n_nonzero_coefs": n_nonzero_coefs, "alpha": alpha, "epsilon": epsilon, "start": start}
+    codes: Array = _encode(data, observed, dictionary, algorithm, n_jobs, warn, sparse=False, **settings)
+    return codes
+
+
+def encode_sparse(
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    dictionary: Array,
+    *,
+    algorithm: str,
+    n_jobs: int | None = None,
+    warn: bool = True,
+    **settings: Any,
+) -> scipy.sparse.csr_array:
+    """Code like ``encode``, but return a CSR array; "omp" and "lasso" need no memory for zeros."""
+    return scipy.sparse.csr_array(_encode(data, observed, dictionary, algorithm, n_jobs, warn, sparse=True, **settings))
+
+
+def _encode(
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    dictionary: Array,
+    algorithm: str,
+    n_jobs: int | None,
+    warn: bool,
+    sparse: bool,
+    n_nonzero_coefs: int | None = None,
+    alpha: float | None = None,
+    epsilon: ArrayLike | None = None,
+    start: Array | None = None,
+) -> Any:
     reject_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
+    dtype = data.dtype if algorithm in ("omp", "lasso") else np.float64
     if algorithm in GREEDY:
-        problem = scale_problem(data, observed, dictionary, per_atom=True)
+        problem = scale_problem(data, observed, dictionary, per_atom=True, dtype=dtype)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
             return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
-        return (omp if algorithm == "omp" else mp)(problem, counts, _bounds(problem, epsilon), n_jobs)
-    problem = scale_problem(data, observed, dictionary, per_atom=False)
+        bounds = _bounds(problem, epsilon)
+        return (
+            omp(problem, counts, bounds, n_jobs, sparse) if algorithm == "omp" else mp(problem, counts, bounds, n_jobs)
+        )
+    problem = scale_problem(data, observed, dictionary, per_atom=False, dtype=dtype)
     if algorithm == "threshold":
         return threshold(problem, _weights(problem, alpha), n_jobs)
     if algorithm == "half":
         counts = _sparsity(problem, n_nonzero_coefs or 0, False)
         codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
     elif algorithm == "lasso":
-        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs)
+        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs, sparse)
     else:
         codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
     if n_unconverged and warn:

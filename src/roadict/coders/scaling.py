@@ -1,17 +1,22 @@
 """Exact scaling by powers of two, and chunks of samples on threads, shared by all coders."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse
+from numpy.typing import DTypeLike, NDArray
 
+from roadict.coders.active import scatter, workspace
 from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
 
 CHUNK = 128
+MAX_CHUNK = 512
+"""Samples per call of a kernel, and their bound in ``encode_supports``, where a thread has several calls if it can."""
 MAX_GRAM_ATOMS = 4096
 """Maximum number of atoms whose Gram matrix is computed once; beyond, it would fill the memory."""
 
@@ -28,7 +33,7 @@ class ScaledProblem:
     exponents : int array of shape (n_samples,)
         Sample n is 2**exponents[n] times what the kernels see.
     rows : array of shape (n_components, n_features)
-        Scaled atoms, float64.
+        Scaled atoms, in the dtype that kernels compute in.
     columns : array of shape (n_features, n_components)
         Their transpose.
     gram : array of shape (n_components, n_components), or (0, 0)
@@ -55,7 +60,12 @@ class ScaledProblem:
 
 
 def scale_problem(
-    data: Array, observed: NDArray[np.bool_] | None, dictionary: Array, *, per_atom: bool
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    dictionary: Array,
+    *,
+    per_atom: bool,
+    dtype: DTypeLike = np.float64,
 ) -> ScaledProblem:
     """Scale every sample by its own power of two, and atoms by one each or by a common one.
 
@@ -67,10 +77,12 @@ def scale_problem(
     dictionary : array of shape (n_components, n_features)
     per_atom : bool
         One power of two per atom, for coders that compare atoms at unit norm.
+    dtype : dtype
+        What kernels compute in: that of the data, or float64.
     """
     if observed is not None:
         data = np.where(observed, data, 0).astype(data.dtype)
-    exponents = _exponents(np.abs(data).max(axis=1))
+    exponents = _exponents(np.maximum(data.max(axis=1), -data.min(axis=1)))
     largest = np.abs(dictionary).max(axis=1).astype(np.float64)
     atom_exponents = _exponents(largest if per_atom else np.full_like(largest, largest.max()))
     # Kernels are compiled for one layout: C order, writable.
@@ -80,9 +92,9 @@ def scale_problem(
         data=data,
         observed=np.empty((0, 0), bool) if observed is None else np.ascontiguousarray(observed),
         exponents=exponents,
-        rows=rows,
-        columns=np.ascontiguousarray(rows.T),
-        gram=rows @ rows.T if with_gram else np.empty((0, 0)),
+        rows=rows.astype(dtype),
+        columns=rows.T.astype(dtype, order="C"),
+        gram=(rows @ rows.T if with_gram else np.empty((0, 0))).astype(dtype),
         atom_exponents=atom_exponents,
     )
 
@@ -97,6 +109,14 @@ def rescale(values: Array, exponents: NDArray[np.integer]) -> Array:
     with np.errstate(over="ignore", under="ignore"):
         result: Array = np.ldexp(values, exponents)
     return result
+
+
+def _shift(values: Array, exponents: NDArray[np.integer]) -> Array:
+    """Multiply by 2**exponents, in the dtype of the values; by products, which are faster, if no power overflows."""
+    if np.abs(exponents).max(initial=0) < 100:
+        products: Array = values * np.ldexp(values.dtype.type(1), exponents)
+        return products
+    return rescale(values, exponents)
 
 
 def _rescale_codes(codes: Array, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Array:
@@ -158,3 +178,90 @@ def encode_chunks(
     with Workers(n_jobs) as workers:
         workers.run(task, n_chunks)
     return codes, sum(n_unconverged)
+
+
+Supports = tuple[NDArray[np.int64], NDArray[np.int64], Array]
+"""Number of nonzero codes of every sample; atoms and codes of the first sample, of the second..."""
+
+
+def empty_supports(n_samples: int, n_components: int, n_features: int) -> Supports:
+    """Allocate space for the largest supports of these samples."""
+    n_codes = n_samples * min(n_components, n_features)
+    return np.empty(n_samples, np.int64), np.empty(n_codes, np.int64), np.empty(n_codes)
+
+
+def encode_supports(
+    kernel: Callable[..., Any],
+    problem: ScaledProblem,
+    *parameters: Any,
+    start: Array | None = None,
+    sparse: bool = False,
+    n_jobs: int | None = None,
+) -> tuple[Array | scipy.sparse.csr_array, int]:
+    """Run a kernel that returns the support of every sample over chunks of samples on threads.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(rows, columns, gram, observed, samples, squares, signs, work, out, *parameters)`` fills ``out`` and
+        returns the number of samples that have not converged. ``squares`` are squared norms of the samples, ``signs``
+        those of the initial codes, or empty, like ``observed`` if all entries are.
+    problem : ScaledProblem
+    *parameters
+        Arrays have one entry per sample and are split like the data.
+    start : array of shape (n_samples, n_components), default=None
+        Initial codes.
+    sparse : bool
+        Whether to return a CSR array; there is no dense one in between.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    codes : array or CSR array of shape (n_samples, n_components)
+        In the dtype of the data.
+    n_unconverged : int
+        Number of samples that have not converged.
+    """
+    data, dtype = problem.data, problem.rows.dtype
+    n_samples, (n_components, n_features) = len(data), problem.rows.shape
+    codes = np.zeros((0 if sparse else n_samples, n_components), data.dtype)
+    local = threading.local()  # new pages for every chunk would take longer than OMP
+
+    def task(chunk: int) -> None:
+        part = slice(chunk * size, (chunk + 1) * size)
+        samples = _shift(data[part].astype(dtype, order="C"), -problem.exponents[part, None])
+        if not hasattr(local, "arrays"):
+            work = workspace(problem.gram, n_components, n_features, dtype)
+            local.arrays = work, empty_supports(size, n_components, n_features)
+        work, out = local.arrays
+        out = out[0][: len(samples)], *out[1:]
+        squares = np.square(samples, dtype=np.float64).sum(axis=1)
+        signs = np.empty((len(samples), 0), dtype) if start is None else np.sign(start[part]).astype(dtype, order="C")
+        split = (p[part] if isinstance(p, np.ndarray) else p for p in parameters)
+        observed = problem.observed[part] if problem.observed.size else np.empty((len(samples), 0), bool)
+        fixed = problem.rows, problem.columns, problem.gram, observed, samples
+        n_unconverged[chunk] = kernel(*fixed, squares, signs, work, out, *split)
+        counts, atoms, values = out
+        atoms, exponents = atoms[: counts.sum()], np.repeat(problem.exponents[part], counts)
+        with np.errstate(over="ignore", under="ignore"):
+            values = _shift(values[: len(atoms)], exponents - problem.atom_exponents[atoms]).astype(data.dtype)
+        if sparse:
+            found[chunk] = counts.copy(), atoms.copy(), values
+        else:
+            scatter(counts, atoms, values, codes[part])
+
+    with Workers(n_jobs) as workers:
+        size = min(max(n_samples // (4 * workers.n_threads), 32), MAX_CHUNK)
+        n_chunks = -(-n_samples // size)
+        n_unconverged = [0] * n_chunks
+        found: list[Any] = [None] * n_chunks
+        workers.run(task, n_chunks)
+    if not sparse:
+        return codes, sum(n_unconverged)
+    found.append((*empty_supports(0, n_components, n_features)[:2], np.empty(0, data.dtype)))
+    counts, atoms, values = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    result = scipy.sparse.csr_array((values, atoms, starts), shape=(n_samples, n_components))
+    result.sort_indices()
+    return result, sum(n_unconverged)
