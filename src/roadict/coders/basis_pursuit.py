@@ -1,11 +1,9 @@
 """Basis pursuit: the smallest Σ|codes| that reproduces a sample, or stays within an error bound."""
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.coders.active import correlate_sample, leaf, reset
+from roadict.coders.active import correlate_sample, reset
 from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
 from roadict.coders.lasso import solve_lasso
 from roadict.coders.scaling import ScaledProblem, encode_supports
@@ -63,17 +61,6 @@ def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
     if alpha > 0:
         return _duality_gap(square, codes, correlations, alpha) <= tolerance * alpha * total
     return total - least <= tolerance * total and np.max(np.abs(correlations)) <= tolerance * largest
-
-
-@partial(leaf, inline=False)
-def _follow_path(work, rows, columns, gram, observed, square, codes, alpha):
-    """Replace the codes by those of the Lasso."""
-    largest = reset(work)
-    size, _ = solve_lasso(work, rows, columns, gram, observed, square, largest, codes, alpha, LASSO_GAP, ROUNDING)
-    for k in range(len(codes)):
-        codes[k] = 0.0
-    for i in range(size):
-        codes[work.atoms[i]] = work.codes[i]
 
 
 @kernel

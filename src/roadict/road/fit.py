@@ -25,6 +25,8 @@ BOUND_MET = 0.9995
 """Share of the error bound that the codes use at least."""
 FIRST_WEIGHT = 0.1
 """First Lasso weight tried, relative to the root-mean-square norm of the samples."""
+NEARBY = 1.0005
+"""First factor between two weights, if one is known that about meets the bound."""
 MINIMAL = 5e-4
 """Relative excess of Σ|codes| over its minimum up to which sparser codes of a sample are taken."""
 MAX_POLISHES = 6
@@ -36,13 +38,23 @@ def error_slack(tol: float) -> float:
     return ERROR_SLACK * (tol or DEFAULT_TOL)
 
 
-def polished_fit(plan: Plan, outcome: Outcome, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Fit:
+def polished_fit(
+    plan: Plan,
+    outcome: Outcome,
+    dictionary: Array,
+    raw: Array,
+    tol: float,
+    n_jobs: int | None,
+    weight: float | None = None,
+) -> Fit:
     """Replace the codes of a run by the minimal ones for its atoms, and build its fit."""
-    codes = minimal_codes(plan, dictionary, merge_duplicates(dictionary, raw), tol, n_jobs)
+    codes = minimal_codes(plan, dictionary, merge_duplicates(dictionary, raw), tol, n_jobs, weight)
     return build_fit(plan, outcome, dictionary, merge_duplicates(dictionary, codes))
 
 
-def minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
+def minimal_codes(
+    plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None, weight: float | None = None
+) -> Array:
     """Minimise the formulation's objective over the codes, for these atoms.
 
     Without an error bound or a Lasso weight (the inexact form) the raw codes are refitted on their support.
@@ -56,11 +68,15 @@ def minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs:
     tol : float
         Tolerance of the run.
     n_jobs : int or None
+    weight : float or None
+        Lasso weight that about meets the error bound, if known.
     """
-    return plan.weighted(_minimal_codes(plan, dictionary, plan.unweighted(raw), tol, n_jobs))
+    return plan.weighted(_minimal_codes(plan, dictionary, plan.unweighted(raw), tol, n_jobs, weight))
 
 
-def _minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
+def _minimal_codes(
+    plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None, weight: float | None
+) -> Array:
     """Do so for samples and codes without the roots: at the minimum all samples share one Lasso weight."""
     data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
     if plan.alpha:
@@ -68,7 +84,7 @@ def _minimal_codes(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs
             data, observed, dictionary, algorithm="lasso", alpha=plan.alpha, start=raw, n_jobs=n_jobs, warn=False
         )
     if plan.bound:
-        return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs)
+        return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs, weight)
     codes = _polish(plan, dictionary, raw, tol, n_jobs)
     if plan.bound is None:
         return codes
@@ -121,14 +137,17 @@ def _error(plan: Plan, codes: Array, dictionary: Array) -> float:
     return relative_error(plan.problem.data, plan.problem.observed, plan.weighted(codes), dictionary, plan.comm)
 
 
-def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs: int | None) -> Array:
+def _meet_bound(
+    plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs: int | None, known: float | None
+) -> Array:
     """Return the Lasso codes whose error just meets the bound.
 
     All samples share one weight, as at the minimum of Σ|codes| under a common bound. If even the smallest weight
     violates the bound, its codes are the nearest.
     """
     data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
-    low, high, weight = 0.0, math.inf, FIRST_WEIGHT * plan.norm / plan.unit
+    low, high, weight = 0.0, math.inf, known or FIRST_WEIGHT * plan.norm / plan.unit
+    factor = 4.0 if known is None else NEARBY
     codes, best = raw, None
     for _ in range(MAX_WEIGHTS):
         codes = encode(
@@ -141,5 +160,6 @@ def _meet_bound(plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs:
                 break
         else:
             high = weight
-        weight = 4 * low if math.isinf(high) else high / 4 if low == 0 else math.sqrt(low * high)
+        weight = factor * low if math.isinf(high) else high / factor if low == 0 else math.sqrt(low * high)
+        factor = min(4.0, factor**2)
     return codes if best is None else best

@@ -10,6 +10,7 @@ from roadict.coders.polish import polish_codes
 from roadict.coders.registry import encode
 from roadict.ranks.collectives import counts, norm, total
 from roadict.ranks.comm import SERIAL, Comm
+from roadict.road.subset import mixed, sample_digests
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]
@@ -19,8 +20,6 @@ SHARE = 0.06
 RELAXATION = 0.5
 """Weight of least squares on the support in a prediction; the rest is the Lasso's. The Lasso alone shrinks, so that too
 small a weight looks best; least squares alone adapts to noise, and is not used where it more than doubles Σ|codes|."""
-QUANTUM = 2.0**-20
-"""Precision of a sample's direction as the key of its hidden entries."""
 WEIGHT_STEP = 2 ** (-1 / 3)
 """Ratio of successive Lasso weights."""
 LARGEST_WEIGHT, N_WEIGHTS = 0.6, 30
@@ -60,30 +59,12 @@ def hidden_entries(data: Array, observed: Mask | None, rng: np.random.Generator)
     seen = np.ones(data.shape, bool) if observed is None else observed
     digests = sample_digests(data, observed, rng)
     keys = rng.integers(0, 2**64, size=data.shape[1], dtype=np.uint64)
-    order = np.argsort(np.where(seen, _mixed(digests[:, None] + keys) >> np.uint64(1), np.uint64(2**63)), axis=1)
+    order = np.argsort(np.where(seen, mixed(digests[:, None] + keys) >> np.uint64(1), np.uint64(2**63)), axis=1)
     n_seen = seen.sum(axis=1)
     n_hidden = np.minimum(np.maximum(1, np.rint(SHARE * n_seen)), n_seen - 1)
     hidden = np.zeros(data.shape, bool)
     np.put_along_axis(hidden, order, np.arange(data.shape[1]) < n_hidden[:, None], axis=1)
     return hidden
-
-
-def sample_digests(data: Array, observed: Mask | None, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Pseudorandom number of every sample, a function of its direction and the generator only."""
-    keys = rng.integers(0, 2**64, size=data.shape[1], dtype=np.uint64)
-    lengths = np.linalg.norm(data.astype(np.float64), axis=1, keepdims=True)
-    directions = np.rint(data / np.where(lengths > 0, lengths, 1) / QUANTUM).astype(np.int64).astype(np.uint64)
-    numbers = _mixed(directions + keys)
-    if observed is not None:
-        numbers = numbers * observed
-    return _mixed(numbers.sum(axis=1, dtype=np.uint64))
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64-bit numbers (the finaliser of SplitMix64)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """A complete fit: try for an exact one, find the noise level if it is unknown, learn with it."""
 
+import math
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,18 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
+from roadict.ranks.collectives import largest, total
+from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
 from roadict.road.multistart import Settings, Start, best_of, finish_exactly, learn, run_starts
 from roadict.road.noise import MIN_WEIGHT, Choice, EpsilonPath, can_hide, choose_epsilon, chosen_bound, predicts_exactly
-from roadict.road.plan import Plan, Request
+from roadict.road.plan import Plan, Request, search_samples
 from roadict.runs.driving import Fitting
 from roadict.runs.result import Fit
+from roadict.runs.snapshot import Snapshot
 
 Array = NDArray[np.floating]
 Starts = Callable[[Plan], Iterator[Start]]
 """Draws the starts of a plan, always the same."""
 
 
+LOOK_EVERY, N_LOOKS = 50, 3
+"""Iterations between two looks at the nonzeros of a first start, from the end of its hold on, and their number."""
+NONZERO = 1e-3
+"""Codes count as nonzero from this size on, relative to the largest."""
 TRIAL_ITER = 800
 """Maximum number of iterations of a first start with a short schedule: successful ones take 300 to 500."""
 
@@ -57,20 +66,21 @@ def learn_data(
     """
     choice = None
     if "noise" in journal.notes:
-        choice = Choice(EpsilonPath.from_json(journal.notes["noise"]))
+        choice = Choice(EpsilonPath.from_json(journal.notes["noise"]), journal.notes["hopeless"])
     elif request.parameters.noise_is_unknown and can_hide(request):
         choice = yield from _choose(request, plan, starts, settings, seed, journal, dictionary)
     if choice is None:
         return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
     path = choice.path
-    journal.notes["noise"] = path.to_json()
-    noisy = _plan_with(path, request, plan)
-    if choice.stopped is not None and choice.atoms is not None:
+    noisy = plan if path is None else _plan_with(path, request, plan)
+    if choice.stopped is not None:
+        outcome, atoms = choice.stopped
         no_codes = np.zeros((len(request.data), request.n_components), request.data.dtype)
-        fit = polished_fit(noisy, choice.stopped, choice.atoms, no_codes, settings.tol, settings.n_jobs)
-        return Learned(fit, noisy, path)
+        return Learned(polished_fit(noisy, outcome, atoms, no_codes, settings.tol, settings.n_jobs), noisy, path)
+    assert path is not None
+    journal.notes.update(noise=path.to_json(), hopeless=choice.hopeless)
     fit = yield from learn(noisy, starts(noisy), settings, journal)
-    if plan.tries_exact_finish and not path.exact:
+    if plan.tries_exact_finish and not path.exact and not choice.hopeless:
         exact = yield from finish_exactly(plan, fit, settings)
         if exact is not None:
             return Learned(exact, plan, replace(path, exact=True))
@@ -86,35 +96,61 @@ def _choose(
     journal: FitJournal,
     dictionary: Array | None,
 ) -> Fitting[Choice | None]:
-    """Return the noise level; None: a fit is exact, or a callback has ended it."""
-    path = yield from _tried_exact_fit(plan, starts, settings, seed, journal)
-    if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in journal.fits):
+    """Return the noise level; None: there is none, or a callback has ended the fit."""
+    tried, trial = journal, plan
+    share = search_samples(request.data.shape[1], request.n_components) / plan.n_samples
+    if share < 1:
+        tried, trial = FitJournal(None), request.some(share)[1].plan()
+    hopeless = yield from _try_exact_fit(trial, starts, settings, tried)
+    if any(fit.exact for fit in tried.fits):
         return None
-    if path is not None:
-        return Choice(path)
+    stopped = [fit for fit in tried.fits if fit.outcome.stop_reason == "callback"]
+    if stopped:
+        return None if tried is journal else Choice(None, stopped=(stopped[0].outcome, stopped[0].dictionary))
+    if tried.fits:
+        atoms = best_of(tried.fits, trial, settings.tol).dictionary
+        path = predicts_exactly(trial, atoms, seed, settings.n_jobs)
+        if path is not None:
+            return Choice(path)
     choice = yield from choose_epsilon(request, settings, seed, journal, dictionary)
-    if not choice.path.exact:
+    if choice.path is not None and not choice.path.exact:
         journal.fits.clear()
-    return choice
+    return choice._replace(hopeless=hopeless)
 
 
-def _tried_exact_fit(
-    plan: Plan, starts: Starts, settings: Settings, seed: np.random.SeedSequence, journal: FitJournal
-) -> Fitting[EpsilonPath | None]:
+def _try_exact_fit(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -> Fitting[bool]:
     """Try for an exact fit, if the plan does: with its first start, or with all if samples are scarce.
 
-    Returns the path if the data count as exact by the prediction of hidden entries.
+    Returns whether it was abandoned as hopeless.
     """
     first = plan.runs[0]
     if not plan.tries_exact_finish or first is None:
-        return None
-    at_most = None if plan.scarce else 1
-    if at_most and first.hold + first.fall < TRIAL_ITER:
+        return False
+    if plan.scarce:
+        yield from run_starts(plan, starts(plan), settings, journal)
+        return False
+    if first.hold + first.fall < TRIAL_ITER:
         settings = replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
-    yield from run_starts(plan, starts(plan), settings, journal, at_most)
-    if any(fit.exact for fit in journal.fits):
-        return None
-    return predicts_exactly(plan, best_of(journal.fits, plan, settings.tol).dictionary, seed, settings.n_jobs)
+    trial = run_starts(plan, starts(plan), settings, journal, at_most=1)
+    return (yield from _until_hopeless(trial, first.hold, plan.comm))
+
+
+def _until_hopeless(trial: Fitting[None], hold: int, comm: Comm) -> Fitting[bool]:
+    """Pass the events of a trial on, and abandon it once its codes become denser; returns whether they did.
+
+    As ρ rises, the codes of exact data become sparser until they are exact; those of noisy data represent the noise.
+    """
+    looks, before, hopeless = [hold + LOOK_EVERY * i for i in range(1, 1 + N_LOOKS)], math.inf, False
+    with closing(trial):
+        for event in trial:
+            if isinstance(event, Snapshot) and event.iteration in looks:
+                codes = np.abs(event.codes)
+                nonzeros = total(comm, float((codes > NONZERO * largest(comm, codes)).sum()))
+                hopeless, before = nonzeros > before, nonzeros
+            yield event
+            if hopeless and not (isinstance(event, Snapshot) and event.stopped):
+                return True
+    return False
 
 
 def _plan_with(path: EpsilonPath, request: Request, plan: Plan) -> Plan:

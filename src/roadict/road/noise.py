@@ -11,11 +11,14 @@ from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.storage import Metadata
 from roadict.ranks.collectives import counts, total
 from roadict.ranks.comm import Comm
-from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries, sample_digests
-from roadict.road.multistart import Settings, broadcast_atoms, open_engine
-from roadict.road.plan import Plan, Request
+from roadict.road.descent import Descent
+from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries
+from roadict.road.multistart import SEARCH_TOL, Settings, broadcast_atoms, open_engine
+from roadict.road.plan import CHEAP_STATE, Plan, Request, search_samples
 from roadict.road.start import starting_point
+from roadict.road.subset import subset
 from roadict.runs.driving import Fitting
+from roadict.runs.history import COLUMNS, History
 from roadict.runs.loop import Outcome, Rule, View, follow
 from roadict.seeds import NOISE_MASK, NOISE_START, streams
 
@@ -28,11 +31,11 @@ Mask = NDArray[np.bool_] | None
 
 ROUNDS = 3
 """Maximum number of runs with hidden entries: each at the error bound that the one before has found."""
-MAX_ITER, TOL = 600, 1e-3
-"""Of these runs."""
-SAMPLES_PER_ATOM = 25
-"""Maximum number of samples used, per atom: a sample of the samples has the same noise."""
-STEADY = 1.2
+MAX_ITER, MAX_STEPS, TOL = 600, 100, 1e-3
+"""Maximum number of iterations of these runs and of their descents, and the tolerance of the latter."""
+FIRST_BOUND = 0.01
+"""Error bound of the first round: from larger ones exact data of few samples count as noisy, and 0 has no descent."""
+STEADY = 1.1
 """Ratio of two successive bounds up to which there are no more rounds."""
 EXACT = 0.006
 """Bound below which data count as exact: without noise, few samples give up to 0.004; noise of 40 dB gives 0.006."""
@@ -116,11 +119,21 @@ class EpsilonPath:
 
 
 class Choice(NamedTuple):
-    """The path, and outcome and atoms of the run in which a callback asked to stop, if one did."""
+    """How the noise level was chosen.
 
-    path: EpsilonPath
-    stopped: Outcome | None = None
-    atoms: Array | None = None
+    Attributes
+    ----------
+    path : EpsilonPath or None
+        None: a callback ended the fit before.
+    hopeless : bool
+        Whether the attempt at an exact fit was abandoned.
+    stopped : (Outcome, array) or None
+        Outcome and atoms of the run in which a callback asked to stop, if one did.
+    """
+
+    path: EpsilonPath | None
+    hopeless: bool = False
+    stopped: tuple[Outcome, Array] | None = None
 
 
 def can_hide(request: Request) -> bool:
@@ -177,7 +190,7 @@ def choose_epsilon(
     """
     comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
-    kept = draw_subset(request.data, request.observed, n_components, masks[0], comm)
+    kept = cheap_subset(request.data, request.observed, n_components, masks[0], comm)
     data, observed = request.data[kept], None if request.observed is None else request.observed[kept]
     weights = None if request.weights is None else request.weights[kept]
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
@@ -185,25 +198,26 @@ def choose_epsilon(
         formulation="constrained", epsilon="auto", alpha=None, n_init=1, max_iter=settings.max_iter
     )
     curves: list[Curve] = []
-    floor, bound = 0.0, 0.0
+    request = replace(request, data=data, observed=observed, weights=weights)
+    floor = request.plan().bound or 0.0
+    bound = max(floor, FIRST_BOUND)
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
-        plan = replace(request, data=np.where(seen, data, 0), observed=seen, weights=weights).plan()
+        visible = replace(request, data=np.where(seen, data, 0), observed=seen, weights=weights)
+        plan = visible.changed(epsilon=bound).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal)
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
-        floor = (plan.bound or 0.0) if index == 0 else floor
         path = _path(curves[-2:], plan.unit, floor, comm, weights)
         if outcome.stop_reason == "callback":
-            return Choice(path, outcome, atoms)
+            return Choice(path, stopped=(outcome, atoms))
         before, bound = bound, chosen_bound(path, floor)
         steady = index > 0 and 1 / STEADY < bound / before < STEADY
         if path.exact or steady:
             break
-        request = request.changed(epsilon=bound)
     return Choice(path)
 
 
@@ -215,23 +229,33 @@ def chosen_bound(path: EpsilonPath, floor: float) -> float:
 def learn_atoms(
     plan: Plan, start: tuple[Array, Array], settings: Settings, view: View, journal: FitJournal
 ) -> Fitting[tuple[Outcome, Array]]:
-    """Run once and return the atoms. Nothing is saved: a fit that resumes repeats the run."""
-    annealing = plan.runs[0]
-    with closing(open_engine(plan, start, annealing, settings)) as engine:
-        rule = Rule(settings.max_iter, settings.tol, plan.bound, annealing)
-        outcome = yield from follow(engine, rule, view, None, journal.open_stage(), plan.comm)
-        atoms = start[0] if outcome.stop_reason == "non-finite" else broadcast_atoms(engine, plan.comm)[0]
-    return outcome, atoms
+    """Search once, unless that is expensive, descend, and return the atoms.
+
+    Nothing is saved: a fit that resumes repeats this.
+    """
+    saving, (atoms, codes) = journal.open_stage(), start
+    history = History({name: [] for name in COLUMNS})
+    if plan.scarce or atoms.size * len(codes) <= CHEAP_STATE:
+        annealing = plan.runs[0]
+        with closing(open_engine(plan, start, annealing, settings)) as engine:
+            rule = Rule(settings.max_iter, SEARCH_TOL, plan.bound, annealing)
+            outcome = yield from follow(engine, rule, view, None, saving, plan.comm)
+            if outcome.stop_reason == "non-finite":
+                return outcome, atoms
+            atoms, codes = broadcast_atoms(engine, plan.comm)
+        if outcome.stop_reason == "callback":
+            return outcome, atoms
+        history = outcome.history
+    run = Descent(plan, atoms, codes, settings.n_jobs)
+    rule = Rule(len(history["objective"]) + MAX_STEPS, settings.tol, None)
+    outcome = yield from follow(run, rule, view, history, saving, plan.comm)
+    return outcome, run.dictionary().astype(atoms.dtype)
 
 
-def draw_subset(
-    data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm
-) -> NDArray[np.bool_]:
-    """Choose the samples to use by their directions: copies are chosen together, whatever the ranks and the order."""
+def cheap_subset(data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm) -> NDArray[Any]:
+    """Choose the samples to use, as a mask: some of the samples have the noise of all."""
     n_samples = sum(counts(comm, len(data)))
-    share = min(1.0, SAMPLES_PER_ATOM * n_components / n_samples)
-    digests = sample_digests(data, observed, rng)
-    return digests <= np.uint64(min(share * 2.0**64, 2.0**64 - 2048))
+    return subset(data, observed, min(1.0, search_samples(data.shape[1], n_components) / n_samples), rng)
 
 
 def _path(

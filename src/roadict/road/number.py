@@ -16,7 +16,7 @@ from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.hidden import excess, hidden_curve, hidden_entries
 from roadict.road.multistart import Settings
-from roadict.road.noise import MAX_ITER, TOL, draw_subset, learn_atoms
+from roadict.road.noise import FIRST_BOUND, MAX_ITER, TOL, cheap_subset, learn_atoms
 from roadict.road.plan import Parameters, make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
@@ -139,7 +139,7 @@ def choose_number(
     """Find the number of atoms with which hidden entries are predicted best.
 
     Every number learns from the same entries, in one short run per split, with the same error bound. This bound comes
-    from a run without one, with the largest number, or with twice the number of features for a search.
+    from another run, with the largest number, or with twice the number of features for a search.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def choose_number(
     """
     first = sorted({*numbers}) if numbers is not None else coarse_numbers(*data.shape)
     masks = streams(seed, NUMBER_MASK, n_splits)
-    kept = draw_subset(data, observed, first[-1], masks[0], SERIAL)
+    kept = cheap_subset(data, observed, first[-1], masks[0], SERIAL)
     data, observed = data[kept], None if observed is None else observed[kept]
     sample_weight = None if sample_weight is None else sample_weight[kept]
     splits = []
@@ -170,7 +170,7 @@ def choose_number(
     engine = engine_name(engine, len(data), data.shape[1], first[-1])
     comparison = Comparison(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed, sample_weight)
     reference = first[-1] if numbers is not None else min(2 * data.shape[1], first[-1])
-    bound = try_number(comparison, splits[0], reference, 0.0).epsilon
+    bound = try_number(comparison, splits[0], reference, FIRST_BOUND).epsilon
     trials: dict[int, list[list[Trial]]] = {}
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
     scale = sum(float((sizes * split.hidden).sum()) for split in splits)

@@ -57,6 +57,9 @@ WARM = Schedule(3.0, 0.1, 1000, 800)
 WILD = Schedule(0.25, 0.5, 0, 1000)
 """Forgets its start completely, and so differs most from the other runs."""
 
+BEFORE_DESCENT = Schedule(0.25, 0.5, 0, 500)
+"""The same, shorter: a descent follows, and settles the atoms faster."""
+
 
 @dataclass(frozen=True)
 class Annealing:
@@ -118,7 +121,7 @@ def _recent(residuals: Sequence[float]) -> float:
 
 
 def annealings(
-    rho: float, ratio: float, *, n_init: int | None, trial: bool, scarce: bool, max_iter: int
+    rho: float, ratio: float, *, n_init: int | None, trial: bool, scarce: bool, descends: bool, max_iter: int
 ) -> tuple[Annealing, ...]:
     """Plan the annealing of every run.
 
@@ -134,13 +137,18 @@ def annealings(
         Whether the first of several may be short, because its success can be verified.
     scarce : bool
         Whether samples are scarce, so that more runs pay off.
+    descends : bool
+        Whether a descent follows, so that atoms need only be found, not settled.
     max_iter : int
         Of every run; the annealing is sped up to end before it.
     """
-    return tuple(_annealing(schedule, rho, max_iter) for schedule in _schedules(ratio, n_init, trial, scarce))
+    schedules = _schedules(ratio, n_init, trial, scarce, descends)
+    return tuple(_annealing(schedule, rho, max_iter) for schedule in schedules)
 
 
-def _schedules(ratio: float, n_init: int | None, trial: bool, scarce: bool) -> list[Schedule]:
+def _schedules(ratio: float, n_init: int | None, trial: bool, scarce: bool, descends: bool) -> list[Schedule]:
+    if descends:
+        return [BEFORE_DESCENT] * (n_init or (7 if scarce else 4))
     if not 1 <= ratio <= MAX_RESTART_RATIO:
         return [BRIEF if ratio < 1 else GENTLE] * (n_init or 1)
     if n_init == 1:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from roadict.ranks.comm import SERIAL, Comm
 from roadict.road import penalty
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.penalty import Annealing
+from roadict.road.subset import subset
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -28,6 +29,10 @@ SMALLEST_LENGTH = 1e-4
 """Smallest norm by which a sample is divided, relative to the root-mean-square norm: less may be rounding."""
 LAST_RHO = 10.0
 """ρ of the last step, relative to the constant one: about where annealed runs end."""
+SEARCH_SAMPLES_PER_ATOM = (10, 25)
+"""Minimum and maximum number of samples per atom that a search uses, if it may choose."""
+CHEAP_STATE = 4_000_000
+"""Size of the rank-one matrices, n_samples × n_features × n_components, up to which more samples are used."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
 
 
@@ -60,6 +65,12 @@ class Plan:
         On all ranks.
     tries_exact_finish : bool
         Whether runs try the exact finish: error bound 0, no missing entries, annealed ρ.
+    descends : bool
+        Whether a descent follows every search: a positive error bound or a Lasso weight, and not the plain iteration.
+    n_unsearched : int
+        Number of first starts that only descend: with many samples this often finds what a search finds.
+    searched : Samples or None
+        The samples to search with; None: all.
     lengths : array of shape (n_samples, 1), or None
         What the problem's samples were divided by, so that all have the same norm and count alike in the search; None:
         nothing. Weights come on top: the problem's samples are multiplied by its ``roots``.
@@ -76,6 +87,9 @@ class Plan:
     comm: Comm
     n_samples: int
     tries_exact_finish: bool = False
+    descends: bool = False
+    n_unsearched: int = 0
+    searched: "Samples | None" = None
     lengths: Array | None = None
 
     @property
@@ -110,6 +124,13 @@ class Plan:
         return replace(self, problem=problem, runs=(None,), lengths=None)
 
 
+class Samples(NamedTuple):
+    """Some of the samples of this rank, and the plan for a search with them."""
+
+    kept: NDArray[np.bool_]
+    plan: Plan
+
+
 @dataclass(frozen=True)
 class Parameters:
     """Parameters of ``ROAD`` of the same names, and whether an automatic ρ may be annealed, which forgets the start."""
@@ -121,15 +142,18 @@ class Parameters:
     rho: float | Triple | str = "auto"
     n_init: int | None = None
     max_iter: int = 2000
+    n_search_samples: int | str = "auto"
     anneal: bool = True
 
     @property
-    def noise_is_unknown(self) -> bool:
-        """Whether the bound, or the weight of the Lasso form, is to follow from the data.
+    def plain(self) -> bool:
+        """Whether the run is the plain iteration of the paper: a numeric ρ and one start."""
+        return not isinstance(self.rho, str) and self.n_init in (None, 1)
 
-        A numeric ρ with one start is the plain iteration of the paper.
-        """
-        if not isinstance(self.rho, str) and self.n_init in (None, 1):
+    @property
+    def noise_is_unknown(self) -> bool:
+        """Whether the bound, or the weight of the Lasso form, is to follow from the data."""
+        if self.plain:
             return False
         if self.formulation == "lasso":
             return self.alpha is None
@@ -161,11 +185,36 @@ class Request:
 
     def plan(self) -> Plan:
         """Resolve the parameters."""
-        return make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm, self.weights)
+        plan = make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm, self.weights)
+        wanted = self.parameters.n_search_samples
+        n_searched = search_samples(self.data.shape[1], self.n_components) if isinstance(wanted, str) else wanted
+        if not plan.descends or not self.parameters.anneal or plan.n_samples <= n_searched:
+            return plan
+        kept, some = self.some(n_searched / plan.n_samples)
+        return replace(plan, searched=Samples(kept, some.changed(n_search_samples=plan.n_samples).plan()))
+
+    def some(self, share: float) -> "tuple[NDArray[np.bool_], Request]":
+        """Choose about this share of the samples; returns which, and the request for them."""
+        kept = subset(self.data, self.observed, share, np.random.default_rng(0))
+        observed = None if self.observed is None else self.observed[kept]
+        weights = None if self.weights is None else self.weights[kept]
+        return kept, replace(self, data=self.data[kept], observed=observed, weights=weights)
 
     def changed(self, **parameters: Any) -> "Request":
         """Return the request with other parameters of these names."""
         return replace(self, parameters=replace(self.parameters, **parameters))
+
+
+def search_samples(n_features: int, n_components: int) -> int:
+    """Return the number of samples that a search needs: as many as are cheap, within bounds per atom.
+
+    Examples
+    --------
+    >>> search_samples(16, 32), search_samples(64, 100), search_samples(64, 256)
+    (800, 1000, 2560)
+    """
+    least, most = (per_atom * n_components for per_atom in SEARCH_SAMPLES_PER_ATOM)
+    return min(max(CHEAP_STATE // (n_features * n_components), least), most)
 
 
 def make_plan(
@@ -214,17 +263,38 @@ def make_plan(
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
     scarce = n_samples < SCARCE * n_components
     exact, lengths = False, None
+    descends = not parameters.plain and (weight > 0 or bool(bound))
     if isinstance(rho, str) and form.exact_consensus and parameters.anneal:
         exact = bound == 0 and observed is None
         runs = penalty.annealings(
-            rhos[0], ratio, n_init=n_init, trial=exact, scarce=scarce, max_iter=parameters.max_iter
+            rhos[0],
+            ratio,
+            n_init=n_init,
+            trial=exact,
+            scarce=scarce,
+            descends=descends,
+            max_iter=parameters.max_iter,
         )
     if exact:
         lengths = _relative_lengths(data if roots is None else data / roots, size).astype(data.dtype)
         data = data / lengths
     problem = Problem(data, observed, form, rhos, roots)
-    warning, required = warning or bound_warning, REQUIRED_AGREEMENT + scarce
-    return Plan(problem, runs, required, unit, bound, weight, size * unit, warning, comm, n_samples, exact, lengths)
+    return Plan(
+        problem=problem,
+        runs=runs,
+        required_agreement=REQUIRED_AGREEMENT + scarce,
+        unit=unit,
+        bound=bound,
+        alpha=weight,
+        norm=size * unit,
+        warning=warning or bound_warning,
+        comm=comm,
+        n_samples=n_samples,
+        tries_exact_finish=exact,
+        descends=descends,
+        n_unsearched=int(descends and parameters.anneal and n_init != 1 and isinstance(rho, str)),
+        lengths=lengths,
+    )
 
 
 def _weighed(

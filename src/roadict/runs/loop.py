@@ -1,5 +1,6 @@
 """The iteration loop of all methods, as an iterator of snapshots, and the test for convergence."""
 
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -62,6 +63,8 @@ class View:
         The part of the fit that the run belongs to.
     code_unit : array of shape (n_samples, 1), or None
         What each sample's codes are multiplied by, besides the unit.
+    share : float
+        Share of all samples that the run uses; the objective, a sum over samples, is divided by it.
     """
 
     unit: float = 1.0
@@ -70,6 +73,7 @@ class View:
     watched: bool = True
     stage: str = "search"
     code_unit: NDArray[np.floating] | None = None
+    share: float = 1.0
 
 
 class Journal(Protocol):
@@ -125,7 +129,7 @@ def iterate(run: Run, rule: Rule, columns: Columns, view: View) -> Generator[Sna
         with np.errstate(all="ignore"):  # overflow shows in the measures
             several = bursting.steps(count) if bursting is not None and count > 1 else [run.step(following)]
         for measures in several:
-            row = _record(columns, measures, rho, view.unit, time.perf_counter() - started)
+            row = _record(columns, measures, rho, view, time.perf_counter() - started)
             finite = is_finite(measures)
             if not finite:
                 break
@@ -152,14 +156,15 @@ def check_interval(run: Run, rule: Rule) -> int:
     return run.burst if isinstance(run, Bursting) and rule.annealing is None else 1
 
 
-def _record(columns: Columns, measures: Reported, rho: float | None, unit: float, seconds: float) -> dict[str, float]:
+def _record(columns: Columns, measures: Reported, rho: float | None, view: View, seconds: float) -> dict[str, float]:
     """Append an iteration to the history, in the user's units, and return it."""
-    row = {**vars(measures), "objective": measures.objective * unit}
+    row = {**vars(measures), "objective": measures.objective * (view.unit / view.share)}
     if rho is not None:
-        row["rho"] = rho / unit
+        row["rho"] = rho / view.unit
     row["seconds"] = seconds
-    for name, value in row.items():
-        columns.setdefault(name, []).append(value)
+    length = len(columns.get("objective", ()))
+    for name in dict.fromkeys([*columns, *row]):  # a descent has other measures than the search that it continues
+        columns.setdefault(name, [math.nan] * length).append(row.setdefault(name, math.nan))
     return row
 
 

@@ -17,7 +17,7 @@ class Measures:
     ``error`` is the relative data error of the codes u_k·A_k over the observed entries.
     """
 
-    RESIDUALS: ClassVar[tuple[str, str]] = ("primal", "dual")
+    RESIDUALS: ClassVar[tuple[str, ...]] = ("primal", "dual")
     """Measures that tend to zero as a run converges."""
     objective: float
     primal: float
@@ -37,14 +37,27 @@ class Measures:
 class Changes:
     """Measures of an iteration of a two-stage method: relative changes of codes and atoms instead of residuals."""
 
-    RESIDUALS: ClassVar[tuple[str, str]] = ("code_change", "atom_change")
+    RESIDUALS: ClassVar[tuple[str, ...]] = ("code_change", "atom_change")
     objective: float
     code_change: float
     atom_change: float
     error: float
 
 
-Reported = Measures | Changes
+@dataclass(frozen=True)
+class DescentMeasures:
+    """Measures of an iteration of the descent after a search of ROAD.
+
+    ``stationarity`` is the distance of the atoms from the best ones for the same codes, see ``road.descent``.
+    """
+
+    RESIDUALS: ClassVar[tuple[str, ...]] = ("stationarity",)
+    objective: float
+    stationarity: float
+    error: float
+
+
+Reported = Measures | Changes | DescentMeasures
 
 
 def is_finite(measures: Reported) -> bool:

@@ -20,14 +20,17 @@ class Snapshot:
     ----------
     start, n_starts : int
         Number of the start, counting from 1, and maximum number of starts.
-    stage : {"noise", "search", "last step"}
+    stage : {"noise", "search", "last step", "descent"}
         What the run is for: to find the noise level (ROAD, with part of the entries hidden; its codes are those of the
-        samples it uses), to find the atoms, or to continue the best search on samples that were scaled for it.
+        samples it uses), to find the atoms, to continue the best search on samples that were scaled for it, or to
+        lower the objective until it is stationary.
     iteration, max_iter : int
     objective, error, seconds : float
         Measures of this iteration, as in ``history_``.
     primal, dual, rho : float
-        ROAD only.
+        ROAD only; NaN in a descent.
+    stationarity : float
+        Descent only.
     code_change, atom_change : float
         Two-stage methods only.
 
@@ -48,7 +51,7 @@ class Snapshot:
         self,
         run: Run,
         row: Mapping[str, float],
-        residuals: tuple[str, str],
+        residuals: tuple[str, ...],
         *,
         iteration: int,
         max_iter: int,
@@ -78,7 +81,7 @@ class Snapshot:
 
     @property
     def residuals(self) -> dict[str, float]:
-        """Measures that fall to zero as the run converges (primal and dual, or code_change and atom_change)."""
+        """Measures that fall to zero as the run converges: primal and dual, two changes, or stationarity."""
         return {name: self._row[name] for name in self._residuals}
 
     @property
