@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.decomposition import DictionaryLearning
 
-from roadict import ROAD
+from roadict import ROAD, load
+from roadict.checkpoints.schedule import Checkpoint, RunStoppedError
 from roadict.coders.registry import encode
 from roadict.linalg import unit_rows
 from roadict.road.descent import BOUND_MET, Descent, improved_atoms, stationarity
@@ -109,6 +110,16 @@ def test_unused_atoms_are_replaced():
     assert np.median(near.max(axis=1)) < 0.9
 
 
+def test_new_atoms_are_distinct():
+    data = planted(40, 8, K, sparsity=2, snr_db=15, random_state=3).data
+    plan = Request(data, None, 60, Parameters(epsilon=0.5)).plan()
+    atoms = unit_rows(np.tile(np.random.default_rng(5).standard_normal((2, 8)), (30, 1)))[0]
+    run = Descent(plan, atoms, np.zeros((40, 60)), n_jobs=1)
+    run.step()
+    near = np.abs(run.dictionary() @ run.dictionary().T) > 0.9999
+    assert near.sum(axis=1).max() < 30
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_restored_descent_continues_bit_by_bit(form):
     _, run = descent(form)
@@ -201,3 +212,62 @@ def test_few_samples_are_searched_and_all_are_fitted():
 def test_samples_for_a_search_are_bounded_per_atom():
     assert search_samples(8, 10) == 250
     assert search_samples(1000, 1000) == 10_000
+
+
+def test_few_distinct_samples_are_all_searched():
+    rng = np.random.default_rng(0)
+    for n_distinct, n_components, epsilon in ((3, 2, "auto"), (4, 8, 0.1)):
+        data = np.repeat(rng.standard_normal((n_distinct, 8)), 1000, axis=0)
+        model = ROAD(n_components, epsilon=epsilon, random_state=0, max_iter=50, tol=0).fit(data)
+        assert np.isfinite(model.components_).all()
+
+
+def test_the_bound_of_a_search_is_within_reach_of_its_samples():
+    rng = np.random.default_rng(1)
+    signals = rng.lognormal(sigma=2, size=(4000, 3)) @ rng.standard_normal((3, 32))
+    data = signals + 0.3 * rng.standard_normal((4000, 32))
+    sizes = np.linalg.svd(data, compute_uv=False)
+    floor = np.sqrt((sizes[6:] ** 2).sum() / (sizes**2).sum())
+    for share in (0.02, 0.05, 0.1):
+        plan = Request(data, None, 6, Parameters(epsilon=1.01 * floor, n_search_samples=int(share * 4000))).plan()
+        assert plan.searched.plan.bound >= plan.bound
+
+
+def test_a_saved_model_has_its_descent(tmp_path):
+    data = planted(200, 8, 10, sparsity=2, snr_db=15, random_state=2).data
+    model = ROAD(10, epsilon=0.2, n_init=1, random_state=0).fit(data)
+    model.save(tmp_path / "model.npz")
+    loaded = load(tmp_path / "model.npz")
+    assert loaded.stationarity_ == model.stationarity_
+    np.testing.assert_array_equal(loaded.history_["stationarity"], model.history_["stationarity"])
+
+
+@pytest.mark.parametrize("stage", ["search", "descent"])
+def test_a_fit_that_searches_some_samples_resumes_with_the_same_result(tmp_path, stage):
+    data = planted(900, 8, 10, sparsity=2, snr_db=15, random_state=2).data
+    settings = {"epsilon": 0.2, "n_search_samples": 100, "n_init": 3, "random_state": 0}
+    expected = ROAD(10, **settings).fit(data)
+    seen = []
+
+    def stop():
+        searched = [name for name, _ in seen].count("search")
+        return 15 if searched and seen[-1][0] == stage and seen[-1][1] % 10 == 0 else 0
+
+    def watch(snapshot):
+        seen.append((snapshot.stage, snapshot.iteration))
+
+    with pytest.raises(RunStoppedError):
+        ROAD(10, checkpoint=Checkpoint(tmp_path, every=1e9, stop=stop), callback=watch, **settings).fit(data)
+    resumed = ROAD(10, checkpoint=Checkpoint(tmp_path, every=1e9), **settings).fit(data)
+    np.testing.assert_array_equal(resumed.components_, expected.components_)
+    np.testing.assert_array_equal(resumed.codes_, expected.codes_)
+
+
+def test_the_attempt_at_an_exact_fit_is_abandoned_on_noisy_data_only():
+    lengths = {}
+    for snr_db in (None, 20):
+        data = planted(400, 16, 32, sparsity=3, snr_db=snr_db, random_state=1).data
+        stages = [seen.stage for seen in ROAD(32, random_state=0).iter_fit(data)]
+        lengths[snr_db] = stages.index("noise") if "noise" in stages else None
+    assert lengths[None] is None
+    assert lengths[20] in (250, 300)

@@ -38,6 +38,13 @@ class FitJournal:
         self._loaded = None if checkpoints is None else checkpoints.take_loaded()
         self.fits: list[Fit] = [] if self._loaded is None else finished_fits(self._loaded)
         self.notes: Metadata = {} if checkpoints is None else checkpoints.notes
+        self._unsaved: RunJournal | None = None
+
+    def aside(self) -> "FitJournal":
+        """Return a journal for runs on other samples: they are stopped, but not saved, and repeated on resume."""
+        other = FitJournal(None)
+        other._unsaved = self.open_stage()
+        return other
 
     @property
     def resumes_descent(self) -> bool:
@@ -46,6 +53,8 @@ class FitJournal:
 
     def open_run(self, run: Restorable, stage: str = SEARCH) -> "tuple[RunJournal | None, tuple[History | None, int]]":
         """Return what saves this run; and the history and level it continues from, once its state is restored."""
+        if self._unsaved is not None:
+            return self._unsaved, (None, 0)
         loaded, self._loaded = self._loaded, None  # its arrays map files, freed with the last reference
         resumed = (None, 0) if loaded is None or not _has_run(loaded) else resume(loaded, run)
         return None if self._checkpoints is None else RunJournal(self._checkpoints, run, self.fits, stage), resumed

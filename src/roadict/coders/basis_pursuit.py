@@ -91,13 +91,13 @@ def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, s
         base = _refit(rows, columns, gram, seen, missing, sample, fitted, residual, correlations)
         following = np.sqrt((target - base) / curvature) if target > base else 0.0
         fitted[support] -= following * slope
-        square = base + following * following * curvature
+        misfit = base + following * following * curvature
         # Shrunk to dual feasibility, the point gives a lower bound on Σ|codes| of all best fits.
         least = max(least, np.sum(sample * point) / max(1.0, np.max(np.abs(products))))
         # A nearly sparse sample is decided at weights where the signs are close to rounding errors.
         tolerance = min(max(GAP, 1e-15 * largest / alpha), MAX_GAP)
         correlations += following * products
-        if _is_proven(fitted, correlations, following, square, least, largest, tolerance):
+        if _is_proven(fitted, correlations, following, misfit, least, largest, tolerance):
             codes[:] = fitted
             return True
         if found > target:

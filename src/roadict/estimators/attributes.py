@@ -86,10 +86,17 @@ def unpack(model: Any, arrays: Arrays) -> None:
     if any(column.shape != (model.n_iter_,) or column.dtype.kind != "f" for column in columns.values()):
         raise ValueError("history_ does not match n_iter_")
     model.history_ = History(columns, Finished(model.objective_, model.error_, getattr(model, "exact_", False)))
+    if kind != "AlternatingDictionaryLearning":
+        model.stationarity_ = last_stationarity(model.history_)
     if "atom_stability_" in arrays:
         model.atom_stability_ = _checked_stability(arrays["atom_stability_"], n_components)
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+
+
+def last_stationarity(history: History) -> float | None:
+    """Return the stationarity at the end of a descent; None: there was none."""
+    return float(history["stationarity"][-1]) if "stationarity" in history else None
 
 
 def _checked_stability(values: NDArray[Any], n_components: int) -> NDArray[Any]:
@@ -107,7 +114,8 @@ def _set_starts(model: Any, arrays: Arrays) -> None:
 
 def _columns(kind: str, arrays: Arrays) -> Arrays:
     if kind != "AlternatingDictionaryLearning":
-        return {name: arrays[f"history_{name}"] for name in COLUMNS}
+        descended = ("stationarity",) if "history_stationarity" in arrays else ()
+        return {name: arrays[f"history_{name}"] for name in (*COLUMNS, *descended)}
     former = "history_primal" in arrays
     names = {name: FORMER_NAMES.get(name, name) if former else name for name in TWO_STAGE_COLUMNS}
     return {name: arrays[f"history_{saved}"] for name, saved in names.items()}

@@ -17,6 +17,7 @@ from roadict.checkpoints.schedule import Checkpoint, fingerprint, open_checkpoin
 from roadict.checks import warn_user
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
+from roadict.estimators.attributes import last_stationarity
 from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.weights import add_left_out, used_samples
@@ -187,11 +188,12 @@ class ROAD(Learner):
 
     If the noise is unknown (epsilon="auto", or alpha=None for "lasso"), other runs come first. Where error bound 0,
     annealing and data without missing entries permit it, the first start above (all of them, below 6 samples per atom)
-    seeks an exact fit. Unless it succeeds, up to three runs of at most 600 iterations each learn with 6 % of the
-    entries hidden, from at most 25 samples per atom. The noise level is the largest error whose excess in predicting
-    hidden entries, compared with the best and paired by sample, is within one standard error. Levels up to 0.006 count
-    as exact data. Hiding entries is impossible if samples have fewer than 8 observed entries on average, if there are
-    fewer than 100 entries to hide or no more samples than atoms; it is omitted for a numeric ``rho`` with one start.
+    seeks an exact fit; it is abandoned once its codes become denser. Unless it succeeds, up to three runs of at most
+    600 iterations, and 100 of a descent, learn with 6 % of the entries hidden, from 10 to 25 samples per atom (large
+    problems: descents alone). The noise level is the largest error whose excess in predicting hidden entries, compared
+    with the best and paired by sample, is within one standard error. Levels up to 0.006 count as exact data. Hiding
+    entries is impossible if samples have fewer than 8 observed entries on average, if there are fewer than 100 entries
+    to hide or no more samples than atoms; it is omitted for a numeric ``rho`` with one start.
 
     With error bound 0, annealing and no missing entries, the search runs on samples scaled to equal norm. Unless the
     fit is exact, a last step of constant ρ then continues on the samples as they are.
@@ -215,6 +217,9 @@ class ROAD(Learner):
     >>> model.stop_reason_, dictionary_error(model.components_, truth.dictionary) < 1e-3
     ('converged', True)
     """
+
+    _descends = True
+    """Whether searches are followed by descents, where these apply."""
 
     def __init__(
         self,
@@ -338,6 +343,7 @@ class ROAD(Learner):
             max_iter=self.max_iter,
             n_search_samples=self.n_search_samples,
             anneal=self.dict_init is None and self.code_init is None,
+            descend=self._descends,
         )
 
     def _transform_coding(self) -> Coding:
@@ -422,7 +428,7 @@ class ROAD(Learner):
         rhos = tuple(rho / plan.unit for rho in plan.problem.rhos)
         rho = self.history_["rho"]
         self.rho_ = float([rhos[0], *rho[np.isfinite(rho)]][-1]) if len(set(rhos)) == 1 else rhos
-        self.stationarity_ = float(self.history_["stationarity"][-1]) if "stationarity" in self.history_ else None
+        self.stationarity_ = last_stationarity(self.history_)
         self.epsilon_ = plan.bound
         per_sample = max(1.0, float(self.atom_usage_.sum()))
         coarse = max(0.01, (plan.bound or 0.0) / math.sqrt(per_sample)) * plan.norm

@@ -105,6 +105,7 @@ class ROADCV(Learner):
     history_ : History
         Measures of every iteration; ``to_frame()`` and ``plot()``.
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    stationarity_ : float or None
     exact_ : bool
         Whether the exact finish produced the fit.
     n_starts_ : int

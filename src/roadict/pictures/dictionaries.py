@@ -25,6 +25,15 @@ LEARNING = "learning the dictionary"
 """Progress text."""
 
 
+class _Search(ROAD):
+    """ROAD without descents: after some dozens of iterations, the joint atoms of a search enlarge pictures better.
+
+    With descents Yang's approach gained 0.8 instead of 1.1 dB on a small example.
+    """
+
+    _descends = False
+
+
 def learn_dictionary(
     data: Array,
     n_components: int,
@@ -87,7 +96,7 @@ def learn_dictionary(
     shared: dict[str, Any] = {"callback": after_iteration, "random_state": seed, "n_jobs": n_jobs}
     model: ROAD | AlternatingDictionaryLearning
     if method == "road":
-        model = ROAD(
+        model = _Search(
             n_components,
             epsilon=_reachable(data, n_components, epsilon),
             rho=rho,

@@ -31,6 +31,8 @@ TINY = 1e-9
 """Smallest error considered, relative to its bound."""
 MAX_STEP = 2.0
 """Largest difference between the logarithms of two successive weights."""
+DISTINCT = 0.99
+"""Cosine up to which two new atoms count as distinct."""
 ROUNDING = {4: 1e-6, 8: 1e-12}
 """By item size: relative change of the objective that may be a rounding error."""
 
@@ -85,7 +87,7 @@ class Descent:
         self._improved = self._dictionary
         self._momentum = 1.0
         self._coded = self._code(self._dictionary, codes)
-        self._statistics = self._sum_up(self._coded.codes)
+        self._statistics: tuple[Array, Array] | None = self._sum_up(self._coded.codes)
 
     @property
     def weight(self) -> float:
@@ -94,18 +96,19 @@ class Descent:
 
     def step(self, following: float | None = None) -> DescentMeasures:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
-        gram, target = self._statistics
-        improved = improved_atoms(self._dictionary, gram, target)
-        before = self._improved
-        for atom in np.flatnonzero(np.diag(gram) == 0):
-            improved[atom] = self._worst_sample(improved[atom])
-            before = np.concatenate([before[:atom], improved[[atom]], before[atom + 1 :]])
+        gram, target = self._statistics or self._sum_up(self._coded.codes)
+        improved, before = improved_atoms(self._dictionary, gram, target), self._improved.copy()
+        unused = np.flatnonzero(np.diag(gram) == 0)
+        if 0 < len(unused) < len(gram):
+            found = self._worst_directions(len(unused))
+            improved[unused[: len(found)]] = before[unused[: len(found)]] = found
         momentum = (1 + math.sqrt(1 + 4 * self._momentum**2)) / 2
         ahead: Array = unit_rows(improved + (self._momentum - 1) / momentum * (improved - before))[0]
         coded = self._code(ahead, self._coded.codes)
         if not coded.objective <= self._coded.objective:
             ahead, momentum = improved, 1.0
             coded = self._code(ahead, self._coded.codes)
+        self._statistics = gram, target
         if coded.objective <= self._coded.objective * (1 + ROUNDING[self._data.itemsize]):
             self._dictionary, self._improved = broadcast(self._comm, ahead), improved
             self._coded, self._statistics = coded, self._sum_up(coded.codes)
@@ -169,15 +172,16 @@ class Descent:
         residual: Array = self._data - codes @ dictionary.astype(codes.dtype)
         return residual if self._observed is None else residual * self._observed
 
-    def _worst_sample(self, fallback: Array) -> Array:
-        """Return the direction of the largest residual of all ranks; the fallback if all are zero."""
+    def _worst_directions(self, count: int) -> Array:
+        """Return up to ``count`` distinct directions of the largest residuals of all ranks."""
         residual = self._residual(self._dictionary, self._coded.codes).astype(np.float64)
-        sizes = np.linalg.norm(residual, axis=1)
-        own = residual[[sizes.argmax()]] if len(sizes) else np.zeros((1, residual.shape[1]))
-        rows = gathered(self._comm, own)
-        worst = rows[np.linalg.norm(rows, axis=1).argmax()]
-        size = np.linalg.norm(worst)
-        return worst / size if size > 0 else fallback
+        worst = np.argsort(-np.linalg.norm(residual, axis=1), kind="stable")[:count]
+        rows, sizes = unit_rows(gathered(self._comm, residual[worst]))
+        found: list[Array] = []
+        for n in np.argsort(-sizes, kind="stable"):
+            if len(found) < count and sizes[n] > 0 and all(abs(other @ rows[n]) < DISTINCT for other in found):
+                found.append(rows[n])
+        return np.array(found).reshape(-1, residual.shape[1])
 
     def state(self) -> RunState:
         """Return the arrays of the run between two iterations."""
@@ -193,7 +197,7 @@ class Descent:
         self._dictionary, self._improved = np.array(state.shared["dictionary"]), np.array(state.shared["improved"])
         objective, misfit, weight, self._weight, self._slope, self._momentum = map(float, state.shared["numbers"])
         self._coded = Coded(codes, objective, misfit, weight)
-        self._statistics = self._sum_up(codes)
+        self._statistics = None  # sums over all ranks, which may restore another number of parts
 
     def dictionary(self) -> Array:
         """Return the atoms, shape (n_components, n_features)."""

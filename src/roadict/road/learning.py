@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
+from roadict.checkpoints.storage import Metadata
 from roadict.ranks.collectives import largest, total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
@@ -99,8 +100,8 @@ def _choose(
     """Return the noise level; None: there is none, or a callback has ended the fit."""
     tried, trial = journal, plan
     share = search_samples(request.data.shape[1], request.n_components) / plan.n_samples
-    if share < 1:
-        tried, trial = FitJournal(None), request.some(share)[1].plan()
+    if plan.tries_exact_finish and share < 1:
+        tried, trial = journal.aside(), request.some(share)[1].plan()
     hopeless = yield from _try_exact_fit(trial, starts, settings, tried)
     if any(fit.exact for fit in tried.fits):
         return None
@@ -132,23 +133,24 @@ def _try_exact_fit(plan: Plan, starts: Starts, settings: Settings, journal: FitJ
     if first.hold + first.fall < TRIAL_ITER:
         settings = replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
     trial = run_starts(plan, starts(plan), settings, journal, at_most=1)
-    return (yield from _until_hopeless(trial, first.hold, plan.comm))
+    return (yield from _until_hopeless(trial, first.hold, plan.comm, journal.notes))
 
 
-def _until_hopeless(trial: Fitting[None], hold: int, comm: Comm) -> Fitting[bool]:
+def _until_hopeless(trial: Fitting[None], hold: int, comm: Comm, notes: Metadata) -> Fitting[bool]:
     """Pass the events of a trial on, and abandon it once its codes become denser; returns whether they did.
 
     As ρ rises, the codes of exact data become sparser until they are exact; those of noisy data represent the noise.
     """
-    looks, before, hopeless = [hold + LOOK_EVERY * i for i in range(1, 1 + N_LOOKS)], math.inf, False
+    looks, hopeless = [hold + LOOK_EVERY * i for i in range(1, 1 + N_LOOKS)], False
     with closing(trial):
         for event in trial:
             if isinstance(event, Snapshot) and event.iteration in looks:
                 codes = np.abs(event.codes)
                 nonzeros = total(comm, float((codes > NONZERO * largest(comm, codes)).sum()))
-                hopeless, before = nonzeros > before, nonzeros
+                hopeless = nonzeros > notes.get("nonzeros", math.inf)
+                notes["nonzeros"] = nonzeros  # for a fit that resumes between two looks
             yield event
-            if hopeless and not (isinstance(event, Snapshot) and event.stopped):
+            if hopeless:
                 return True
     return False
 

@@ -155,7 +155,9 @@ def _fit_from(
             share = searched.n_samples / plan.n_samples
             seen = replace(view, unit=searched.unit, code_unit=searched.code_unit, share=share)
         with closing(open_engine(searched, chosen, annealing, settings)) as engine:
-            saving, (history, level) = journal.open_run(engine)
+            # A checkpoint has the rows of all samples: a search on some is repeated if the fit resumes.
+            some = journal.aside() if plan.searched is not None else journal
+            saving, (history, level) = some.open_run(engine)
             resumed = (before if history is None else history), level
             found = yield from _search(searched, engine, chosen, annealing, settings, seen, saving, resumed)
         if isinstance(found, Fit):
@@ -174,9 +176,8 @@ def _descend(
     run = Descent(plan, *start, settings.n_jobs)
     saving, (resumed, _) = journal.open_run(run, DESCENT)
     history = resumed or before or History({name: [] for name in COLUMNS})
-    rule = Rule(
-        int(np.isfinite(history["primal"]).sum()) + settings.max_iter, STATIONARY * (settings.tol or DEFAULT_TOL), None
-    )
+    max_iter = int(np.isfinite(history["primal"]).sum()) + settings.max_iter
+    rule = Rule(max_iter, STATIONARY * (settings.tol or DEFAULT_TOL), plan.bound)
     outcome = yield from follow(run, rule, replace(view, stage=DESCENT), history, saving, plan.comm)
     return _finished(plan, outcome, run.dictionary(), run.codes(), settings, run.weight)
 

@@ -14,9 +14,8 @@ from roadict.ranks.comm import Comm
 from roadict.road.descent import Descent
 from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries
 from roadict.road.multistart import SEARCH_TOL, Settings, broadcast_atoms, open_engine
-from roadict.road.plan import CHEAP_STATE, Plan, Request, search_samples
+from roadict.road.plan import CHEAP_STATE, Plan, Request, chosen_samples, search_samples
 from roadict.road.start import starting_point
-from roadict.road.subset import subset
 from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
 from roadict.runs.loop import Outcome, Rule, View, follow
@@ -172,7 +171,7 @@ def choose_epsilon(
     journal: FitJournal,
     dictionary: Array | None = None,
 ) -> Fitting[Choice]:
-    """Find the error bound at which hidden entries are predicted best, from bound 0 (or the floor) on.
+    """Find the error bound at which hidden entries are predicted best, from a small one (or the floor) on.
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
@@ -195,7 +194,12 @@ def choose_epsilon(
     weights = None if request.weights is None else request.weights[kept]
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
     request = request.changed(
-        formulation="constrained", epsilon="auto", alpha=None, n_init=1, max_iter=settings.max_iter
+        formulation="constrained",
+        epsilon="auto",
+        alpha=None,
+        n_init=1,
+        max_iter=settings.max_iter,
+        n_search_samples=sum(counts(comm, len(data))),
     )
     curves: list[Curve] = []
     request = replace(request, data=data, observed=observed, weights=weights)
@@ -235,7 +239,7 @@ def learn_atoms(
     """
     saving, (atoms, codes) = journal.open_stage(), start
     history = History({name: [] for name in COLUMNS})
-    if plan.scarce or atoms.size * len(codes) <= CHEAP_STATE:
+    if plan.scarce or atoms.size * plan.n_samples <= CHEAP_STATE:
         annealing = plan.runs[0]
         with closing(open_engine(plan, start, annealing, settings)) as engine:
             rule = Rule(settings.max_iter, SEARCH_TOL, plan.bound, annealing)
@@ -255,7 +259,8 @@ def learn_atoms(
 def cheap_subset(data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm) -> NDArray[Any]:
     """Choose the samples to use, as a mask: some of the samples have the noise of all."""
     n_samples = sum(counts(comm, len(data)))
-    return subset(data, observed, min(1.0, search_samples(data.shape[1], n_components) / n_samples), rng)
+    share = min(1.0, search_samples(data.shape[1], n_components) / n_samples)
+    return chosen_samples(data, observed, n_components, share, rng, comm)
 
 
 def _path(

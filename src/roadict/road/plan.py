@@ -31,6 +31,8 @@ LAST_RHO = 10.0
 """ρ of the last step, relative to the constant one: about where annealed runs end."""
 SEARCH_SAMPLES_PER_ATOM = (10, 25)
 """Minimum and maximum number of samples per atom that a search uses, if it may choose."""
+MIN_SEARCH_SAMPLES = 10
+"""Number of nonzero samples, besides that of the atoms, above which a search may use some of the samples."""
 CHEAP_STATE = 4_000_000
 """Size of the rank-one matrices, n_samples × n_features × n_components, up to which more samples are used."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
@@ -133,7 +135,11 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of ``ROAD`` of the same names, and whether an automatic ρ may be annealed, which forgets the start."""
+    """Parameters of ``ROAD`` of the same names, and two more.
+
+    ``anneal``: whether an automatic ρ may be annealed, which forgets the start. ``descend``: whether searches are
+    followed by descents, where these apply.
+    """
 
     formulation: str = "constrained"
     epsilon: float | str = "auto"
@@ -144,6 +150,7 @@ class Parameters:
     max_iter: int = 2000
     n_search_samples: int | str = "auto"
     anneal: bool = True
+    descend: bool = True
 
     @property
     def plain(self) -> bool:
@@ -191,11 +198,18 @@ class Request:
         if not plan.descends or not self.parameters.anneal or plan.n_samples <= n_searched:
             return plan
         kept, some = self.some(n_searched / plan.n_samples)
+        if plan.bound is not None:  # the floor of some samples may be above that of all
+            floor = smallest_error(some.data, some.observed, self.n_components, self.comm)
+            some = some.changed(epsilon=max(plan.bound, auto_epsilon(floor)))
         return replace(plan, searched=Samples(kept, some.changed(n_search_samples=plan.n_samples).plan()))
 
     def some(self, share: float) -> "tuple[NDArray[np.bool_], Request]":
-        """Choose about this share of the samples; returns which, and the request for them."""
-        kept = subset(self.data, self.observed, share, np.random.default_rng(0))
+        """Choose about this share of the samples; returns which, and the request for them.
+
+        The choice depends on the samples alone, so that all starts compare the same objective.
+        """
+        rng = np.random.default_rng(0)
+        kept = chosen_samples(self.data, self.observed, self.n_components, share, rng, self.comm)
         observed = None if self.observed is None else self.observed[kept]
         weights = None if self.weights is None else self.weights[kept]
         return kept, replace(self, data=self.data[kept], observed=observed, weights=weights)
@@ -215,6 +229,15 @@ def search_samples(n_features: int, n_components: int) -> int:
     """
     least, most = (per_atom * n_components for per_atom in SEARCH_SAMPLES_PER_ATOM)
     return min(max(CHEAP_STATE // (n_features * n_components), least), most)
+
+
+def chosen_samples(
+    data: Array, observed: Mask, n_components: int, share: float, rng: np.random.Generator, comm: Comm
+) -> NDArray[np.bool_]:
+    """Choose about this share of the samples; all if too few would be left, as most are copies or zero."""
+    kept = subset(data, observed, share, rng)
+    n_nonzero = sum(counts(comm, int(data[kept].any(axis=1).sum())))
+    return kept if n_nonzero > max(n_components, MIN_SEARCH_SAMPLES) else np.ones(len(data), bool)
 
 
 def make_plan(
@@ -263,7 +286,7 @@ def make_plan(
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
     scarce = n_samples < SCARCE * n_components
     exact, lengths = False, None
-    descends = not parameters.plain and (weight > 0 or bool(bound))
+    descends = parameters.descend and not parameters.plain and (weight > 0 or bool(bound))
     if isinstance(rho, str) and form.exact_consensus and parameters.anneal:
         exact = bound == 0 and observed is None
         runs = penalty.annealings(

@@ -81,7 +81,7 @@ class Snapshot:
 
     @property
     def residuals(self) -> dict[str, float]:
-        """Measures that fall to zero as the run converges: primal and dual, two changes, or stationarity."""
+        """Measures that fall to zero as the run converges, by name."""
         return {name: self._row[name] for name in self._residuals}
 
     @property
