@@ -15,7 +15,17 @@ from roadict.ranks.collectives import largest, total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
 from roadict.road.multistart import Settings, Start, best_of, finish_exactly, learn, run_starts
-from roadict.road.noise import MIN_WEIGHT, Choice, EpsilonPath, can_hide, choose_epsilon, chosen_bound, predicts_exactly
+from roadict.road.noise import (
+    FIRST_BOUND,
+    MIN_WEIGHT,
+    NOISY_BOUND,
+    Choice,
+    EpsilonPath,
+    can_hide,
+    choose_epsilon,
+    chosen_bound,
+    predicts_exactly,
+)
 from roadict.road.plan import Plan, Request, search_samples
 from roadict.runs.driving import Fitting
 from roadict.runs.result import Fit
@@ -113,7 +123,8 @@ def _choose(
         path = predicts_exactly(trial, atoms, seed, settings.n_jobs)
         if path is not None:
             return Choice(path)
-    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary)
+    first_bound = NOISY_BOUND if hopeless else FIRST_BOUND
+    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary, first_bound)
     if choice.path is not None and not choice.path.exact:
         journal.fits.clear()
     return choice._replace(hopeless=hopeless)

@@ -32,6 +32,8 @@ ROUNDS = 3
 """Maximum number of runs with hidden entries: each at the error bound that the one before has found."""
 MAX_ITER, MAX_STEPS, TOL = 600, 100, 1e-3
 """Maximum number of iterations of these runs and of their descents, and the tolerance of the latter."""
+NOISY_BOUND = 0.15
+"""Error bound of the first round where the data are surely noisy: from small ones real data seem almost exact."""
 FIRST_BOUND = 0.01
 """Error bound of the first round: from larger ones exact data of few samples count as noisy, and 0 has no descent."""
 STEADY = 1.1
@@ -170,6 +172,7 @@ def choose_epsilon(
     seed: np.random.SeedSequence,
     journal: FitJournal,
     dictionary: Array | None = None,
+    first_bound: float = FIRST_BOUND,
 ) -> Fitting[Choice]:
     """Find the error bound at which hidden entries are predicted best, from a small one (or the floor) on.
 
@@ -186,6 +189,8 @@ def choose_epsilon(
     journal : FitJournal
     dictionary : array of shape (n_components, n_features), or None
         Atoms given by the user to start from.
+    first_bound : float
+        Of the first round.
     """
     comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
@@ -204,7 +209,7 @@ def choose_epsilon(
     curves: list[Curve] = []
     request = replace(request, data=data, observed=observed, weights=weights)
     floor = request.plan().bound or 0.0
-    bound = max(floor, FIRST_BOUND)
+    bound = max(floor, first_bound)
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
