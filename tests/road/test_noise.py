@@ -138,6 +138,15 @@ def test_the_masks_come_from_random_state(noisy, model):
     assert other.epsilon_ == pytest.approx(model.epsilon_, rel=0.5)
 
 
+def test_rounds_begin_at_a_large_bound_where_the_data_are_surely_noisy(noisy):
+    """From a small one, real data seem almost exact: atoms that have fitted the noise predict best at small bounds."""
+    ends = {}
+    for seen in ROAD(24, random_state=1).iter_fit(noisy.data):
+        if seen.stage == "noise":
+            ends[seen.start] = seen.error
+    assert ends[1] == pytest.approx(0.15, rel=0.01)
+
+
 def test_stages_are_told(noisy):
     stages = [snapshot.stage for snapshot in ROAD(24, random_state=1).iter_fit(noisy.data)]
     changes = [stage for stage, before in zip(stages, [None, *stages], strict=False) if stage != before]
