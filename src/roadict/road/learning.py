@@ -26,7 +26,7 @@ from roadict.road.noise import (
     chosen_bound,
     predicts_exactly,
 )
-from roadict.road.plan import Plan, Request, search_samples
+from roadict.road.plan import Plan, Request
 from roadict.runs.driving import Fitting
 from roadict.runs.result import Fit
 from roadict.runs.snapshot import Snapshot
@@ -109,9 +109,8 @@ def _choose(
 ) -> Fitting[Choice | None]:
     """Return the noise level; None: there is none, or a callback has ended the fit."""
     tried, trial = journal, plan
-    share = search_samples(request.data.shape[1], request.n_components) / plan.n_samples
-    if plan.tries_exact_finish and share < 1:
-        tried, trial = journal.aside(), request.some(share)[1].plan()
+    if plan.tries_exact_finish and request.n_searched < plan.n_samples:
+        tried, trial = journal.aside(), request.some(np.random.default_rng(0))[1].plan()
     hopeless = yield from _try_exact_fit(trial, starts, settings, tried)
     if any(fit.exact for fit in tried.fits):
         return None

@@ -14,7 +14,7 @@ from roadict.ranks.comm import Comm
 from roadict.road.descent import Descent
 from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries
 from roadict.road.multistart import SEARCH_TOL, Settings, broadcast_atoms, open_engine
-from roadict.road.plan import CHEAP_STATE, Plan, Request, chosen_samples, search_samples
+from roadict.road.plan import CHEAP_STATE, Plan, Request
 from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
@@ -194,9 +194,8 @@ def choose_epsilon(
     """
     comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
-    kept = cheap_subset(request.data, request.observed, n_components, masks[0], comm)
-    data, observed = request.data[kept], None if request.observed is None else request.observed[kept]
-    weights = None if request.weights is None else request.weights[kept]
+    _, request = request.some(masks[0])
+    data, observed, weights = request.data, request.observed, request.weights
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
     request = request.changed(
         formulation="constrained",
@@ -207,13 +206,12 @@ def choose_epsilon(
         n_search_samples=sum(counts(comm, len(data))),
     )
     curves: list[Curve] = []
-    request = replace(request, data=data, observed=observed, weights=weights)
     floor = request.plan().bound or 0.0
     bound = max(floor, first_bound)
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
-        visible = replace(request, data=np.where(seen, data, 0), observed=seen, weights=weights)
+        visible = replace(request, data=np.where(seen, data, 0), observed=seen)
         plan = visible.changed(epsilon=bound).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
@@ -259,13 +257,6 @@ def learn_atoms(
     rule = Rule(len(history["objective"]) + MAX_STEPS, settings.tol, None)
     outcome = yield from follow(run, rule, view, history, saving, plan.comm)
     return outcome, run.dictionary().astype(atoms.dtype)
-
-
-def cheap_subset(data: Array, observed: Mask, n_components: int, rng: np.random.Generator, comm: Comm) -> NDArray[Any]:
-    """Choose the samples to use, as a mask: some of the samples have the noise of all."""
-    n_samples = sum(counts(comm, len(data)))
-    share = min(1.0, search_samples(data.shape[1], n_components) / n_samples)
-    return chosen_samples(data, observed, n_components, share, rng, comm)
 
 
 def _path(

@@ -16,8 +16,8 @@ from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.hidden import excess, hidden_curve, hidden_entries
 from roadict.road.multistart import Settings
-from roadict.road.noise import FIRST_BOUND, MAX_ITER, TOL, cheap_subset, learn_atoms
-from roadict.road.plan import Parameters, make_plan
+from roadict.road.noise import FIRST_BOUND, MAX_ITER, TOL, learn_atoms
+from roadict.road.plan import Parameters, Request, make_plan
 from roadict.road.start import starting_point
 from roadict.runs.driving import drive
 from roadict.runs.loop import View
@@ -160,9 +160,8 @@ def choose_number(
     """
     first = sorted({*numbers}) if numbers is not None else coarse_numbers(*data.shape)
     masks = streams(seed, NUMBER_MASK, n_splits)
-    kept = cheap_subset(data, observed, first[-1], masks[0], SERIAL)
-    data, observed = data[kept], None if observed is None else observed[kept]
-    sample_weight = None if sample_weight is None else sample_weight[kept]
+    _, some = Request(data, observed, first[-1], Parameters(), weights=sample_weight).some(masks[0])
+    data, observed, sample_weight = some.data, some.observed, some.weights
     splits = []
     for index, rng in enumerate(masks):
         hidden = hidden_entries(data, observed, rng)

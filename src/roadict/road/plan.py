@@ -193,23 +193,30 @@ class Request:
     def plan(self) -> Plan:
         """Resolve the parameters."""
         plan = make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm, self.weights)
-        wanted = self.parameters.n_search_samples
-        n_searched = search_samples(self.data.shape[1], self.n_components) if isinstance(wanted, str) else wanted
-        if not plan.descends or not self.parameters.anneal or plan.n_samples <= n_searched:
+        if not plan.descends or not self.parameters.anneal or plan.n_samples <= self.n_searched:
             return plan
-        kept, some = self.some(n_searched / plan.n_samples)
+        kept, some = self.some(np.random.default_rng(0))  # depends on the samples alone: starts compare one objective
         if plan.bound is not None:  # the floor of some samples may be above that of all
             floor = smallest_error(some.data, some.observed, self.n_components, self.comm)
             some = some.changed(epsilon=max(plan.bound, auto_epsilon(floor)))
         return replace(plan, searched=Samples(kept, some.changed(n_search_samples=plan.n_samples).plan()))
 
-    def some(self, share: float) -> "tuple[NDArray[np.bool_], Request]":
-        """Choose about this share of the samples; returns which, and the request for them.
+    @property
+    def n_searched(self) -> int:
+        """Number of samples, about, that a search uses, if there are more."""
+        wanted = self.parameters.n_search_samples
+        return search_samples(self.data.shape[1], self.n_components) if isinstance(wanted, str) else wanted
 
-        The choice depends on the samples alone, so that all starts compare the same objective.
+    def some(self, rng: np.random.Generator) -> "tuple[NDArray[np.bool_], Request]":
+        """Choose the samples of a search; returns which, and the request for them.
+
+        All are chosen if too few would be left, as most are copies or zero.
         """
-        rng = np.random.default_rng(0)
-        kept = chosen_samples(self.data, self.observed, self.n_components, share, rng, self.comm)
+        share = min(1.0, self.n_searched / sum(counts(self.comm, len(self.data))))
+        kept = subset(self.data, self.observed, share, rng)
+        n_nonzero = sum(counts(self.comm, int(self.data[kept].any(axis=1).sum())))
+        if n_nonzero <= max(self.n_components, MIN_SEARCH_SAMPLES):
+            kept = np.ones(len(self.data), bool)
         observed = None if self.observed is None else self.observed[kept]
         weights = None if self.weights is None else self.weights[kept]
         return kept, replace(self, data=self.data[kept], observed=observed, weights=weights)
@@ -229,15 +236,6 @@ def search_samples(n_features: int, n_components: int) -> int:
     """
     least, most = (per_atom * n_components for per_atom in SEARCH_SAMPLES_PER_ATOM)
     return min(max(CHEAP_STATE // (n_features * n_components), least), most)
-
-
-def chosen_samples(
-    data: Array, observed: Mask, n_components: int, share: float, rng: np.random.Generator, comm: Comm
-) -> NDArray[np.bool_]:
-    """Choose about this share of the samples; all if too few would be left, as most are copies or zero."""
-    kept = subset(data, observed, share, rng)
-    n_nonzero = sum(counts(comm, int(data[kept].any(axis=1).sum())))
-    return kept if n_nonzero > max(n_components, MIN_SEARCH_SAMPLES) else np.ones(len(data), bool)
 
 
 def make_plan(
