@@ -17,6 +17,7 @@ from roadict.checkpoints.schedule import Checkpoint, fingerprint, open_checkpoin
 from roadict.checks import warn_user
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
+from roadict.estimators.advice import convergence_warning, dense_advice
 from roadict.estimators.attributes import last_stationarity
 from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
     from roadict.engines.gpu.batch import Pool
 
 Array = NDArray[np.floating]
-
-
-DENSE = 0.8
-"""Nonzero codes per sample, relative to the dimensions of the data, from which codes count as hardly sparse."""
 
 
 class ROAD(Learner):
@@ -329,8 +326,9 @@ class ROAD(Learner):
             atoms, alpha = self.components_, self.transform_alpha_
             self.codes_ = add_left_out(self.codes_, rows, *given[:2], learned.plan, atoms, alpha, settings)
         self._convert_outputs_like(X)
-        if comm.rank == 0:
-            self._warn_unless_converged()
+        message = convergence_warning(self)
+        if message is not None and comm.rank == 0:
+            warn_user(message, ConvergenceWarning)
 
     def _parameters(self) -> Parameters:
         return Parameters(
@@ -437,33 +435,4 @@ class ROAD(Learner):
     @property
     def dense_advice(self) -> str:
         """What to do about codes with nearly as many nonzeros per sample as the data have dimensions; "" if sparse."""
-        dimensions, used = min(self.components_.shape), float(self.atom_usage_.sum())
-        if self.exact_ or used < DENSE * dimensions:
-            return ""
-        remedy = "a larger epsilon" if self.formulation == "constrained" else "a larger alpha"
-        other = ', formulation="lasso"' if self.formulation == "constrained" else ""
-        return (
-            f"samples use {used:.1f} of {dimensions} dimensions, so the codes are hardly sparse: "
-            f"pass {remedy}{other} or fewer n_components"
-        )
-
-    def _warn_unless_converged(self) -> None:
-        message = None
-        if self.stop_reason_ == "non-finite":
-            message = (
-                f"ROAD produced non-finite numbers in iteration {self.n_iter_} and returns its start; "
-                'pass rho="auto" or data of moderate range'
-            )
-        elif self.stop_reason_ == "max_iter" and self.tol > 0:
-            last = {name: column[-1] for name, column in self.history_.items()}
-            bound = "" if self.epsilon_ is None else f" (bound {self.epsilon_:.2e} + 10 tol)"
-            if self.stationarity_ is None:
-                residuals = f"primal residual {last['primal']:.2e}, dual residual {last['dual']:.2e}"
-            else:
-                residuals = f"stationarity {last['stationarity']:.2e} (bound 10 tol)"
-            message = (
-                f"ROAD has not converged in max_iter={self.max_iter} iterations: {residuals} (tol={self.tol:g}), data "
-                f"error {last['error']:.2e}{bound}; {self.dense_advice or 'pass a larger max_iter or tol'}"
-            )
-        if message is not None:
-            warn_user(message, ConvergenceWarning)
+        return dense_advice(self)
