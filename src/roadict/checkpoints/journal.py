@@ -30,7 +30,8 @@ class FitJournal:
     fits : list of Fit
         The fits of the finished starts, of a loaded checkpoint to begin with.
     notes : dict
-        JSON values, saved with every checkpoint.
+    arrays : dict of str to array
+        JSON values, and arrays that are the same on every rank, saved with every checkpoint.
     """
 
     def __init__(self, checkpoints: Checkpoints | None) -> None:
@@ -38,6 +39,7 @@ class FitJournal:
         self._loaded = None if checkpoints is None else checkpoints.take_loaded()
         self.fits: list[Fit] = [] if self._loaded is None else finished_fits(self._loaded)
         self.notes: Metadata = {} if checkpoints is None else checkpoints.notes
+        self.arrays: Arrays = {} if checkpoints is None else checkpoints.arrays
         self._unsaved: RunJournal | None = None
 
     def aside(self) -> "FitJournal":

@@ -21,6 +21,8 @@ from roadict.ranks.comm import Comm, is_restart
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
 
+NOTED = "noted."
+"""Prefix of the names of ``Checkpoints.arrays`` in files."""
 EVERY = 60.0
 """Default seconds from one checkpoint to the next."""
 DIGEST_ROWS = 4096
@@ -96,7 +98,9 @@ class Checkpoints:
     Attributes
     ----------
     notes : dict
-        Written with every checkpoint; initially those of the loaded one.
+    arrays : dict of str to array
+        JSON values, and arrays that are the same on every rank, written with every checkpoint; initially those of the
+        loaded one.
     """
 
     def __init__(self, settings: Checkpoint, problem: Metadata, n_rows: int, comm: Comm, lock: FolderLock) -> None:
@@ -108,6 +112,7 @@ class Checkpoints:
         self._damaged: list[int] = []
         self._loaded = self._load(present, n_rows)
         self.notes: Metadata = {} if self._loaded is None else self._loaded.metadata["notes"]
+        self.arrays: Arrays = {} if self._loaded is None else _noted(self._loaded.shared)
         self._last = time.monotonic()
         lock.write_owner()
 
@@ -154,6 +159,7 @@ class Checkpoints:
         """Write a checkpoint; a failed write harms neither the run nor earlier checkpoints."""
         self._number += 1
         metadata = metadata | {"notes": self.notes}
+        shared = shared | {f"{NOTED}{name}": array for name, array in self.arrays.items()}
         error = storage.write(
             self._folder, self._number, self._problem, metadata, shared, local, self._comm, self._damaged
         )
@@ -163,6 +169,12 @@ class Checkpoints:
         if error and self._comm.rank == 0:
             warn_user(f"{error}; the run continues, and earlier checkpoints are unchanged")
         self._last = time.monotonic()
+
+
+def _noted(shared: Arrays) -> Arrays:
+    """Return copies: the arrays of a checkpoint map its files."""
+    noted = {name: array for name, array in shared.items() if name.startswith(NOTED)}
+    return {name.removeprefix(NOTED): np.array(array) for name, array in noted.items()}
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """A complete fit: try for an exact one, find the noise level if it is unknown, learn with it."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from roadict.checkpoints.storage import Metadata
 from roadict.ranks.collectives import largest, total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
-from roadict.road.multistart import Settings, Start, best_of, finish_exactly, learn, run_starts
+from roadict.road.multistart import Settings, Start, Starts, best_of, finish_exactly, learn, run_starts
 from roadict.road.noise import (
     FIRST_BOUND,
     MIN_WEIGHT,
@@ -32,10 +33,6 @@ from roadict.runs.result import Fit
 from roadict.runs.snapshot import Snapshot
 
 Array = NDArray[np.floating]
-Starts = Callable[[Plan], Iterator[Start]]
-"""Draws the starts of a plan, always the same."""
-
-
 LOOK_EVERY, N_LOOKS = 50, 3
 """Iterations between two looks at the nonzeros of a first start, from the end of its hold on, and their number."""
 NONZERO = 1e-3
@@ -81,21 +78,30 @@ def learn_data(
     elif request.parameters.noise_is_unknown and can_hide(request):
         choice = yield from _choose(request, plan, starts, settings, seed, journal, dictionary)
     if choice is None:
-        return Learned((yield from learn(plan, starts(plan), settings, journal)), plan, None)
+        return Learned((yield from learn(plan, starts, settings, journal)), plan, None)
     path = choice.path
     noisy = plan if path is None else _plan_with(path, request, plan)
-    if choice.stopped is not None:
-        outcome, atoms = choice.stopped
+    if choice.stopped is not None and choice.atoms is not None:
         no_codes = np.zeros((len(request.data), request.n_components), request.data.dtype)
-        return Learned(polished_fit(noisy, outcome, atoms, no_codes, settings.tol, settings.n_jobs), noisy, path)
+        fit = polished_fit(noisy, choice.stopped, choice.atoms, no_codes, settings.tol, settings.n_jobs)
+        return Learned(fit, noisy, path)
     assert path is not None
     journal.notes.update(noise=path.to_json(), hopeless=choice.hopeless)
-    fit = yield from learn(noisy, starts(noisy), settings, journal)
+    fit = yield from learn(noisy, partial(_starts_with, journal.arrays.get("atoms"), starts), settings, journal)
     if plan.tries_exact_finish and not path.exact and not choice.hopeless:
         exact = yield from finish_exactly(plan, fit, settings)
         if exact is not None:
             return Learned(exact, plan, replace(path, exact=True))
     return Learned(fit, noisy, path)
+
+
+def _starts_with(atoms: Array | None, starts: Starts, plan: Plan) -> Iterator[Start]:
+    """Draw the starts; the first descends from these atoms, if it is not for a search."""
+    drawn = starts(plan)
+    if atoms is not None and plan.n_unsearched:
+        _, codes = next(drawn)
+        yield atoms.astype(codes.dtype), np.zeros_like(codes)
+    yield from drawn
 
 
 def _choose(
@@ -110,13 +116,13 @@ def _choose(
     """Return the noise level; None: there is none, or a callback has ended the fit."""
     tried, trial = journal, plan
     if plan.tries_exact_finish and request.n_searched < plan.n_samples:
-        tried, trial = journal.aside(), request.some(np.random.default_rng(0))[1].plan()
+        tried, trial = journal.aside(), request.some(np.random.default_rng(0)).plan()
     hopeless = yield from _try_exact_fit(trial, starts, settings, tried)
     if any(fit.exact for fit in tried.fits):
         return None
     stopped = [fit for fit in tried.fits if fit.outcome.stop_reason == "callback"]
     if stopped:
-        return None if tried is journal else Choice(None, stopped=(stopped[0].outcome, stopped[0].dictionary))
+        return None if tried is journal else Choice(None, atoms=stopped[0].dictionary, stopped=stopped[0].outcome)
     if tried.fits:
         atoms = best_of(tried.fits, trial, settings.tol).dictionary
         path = predicts_exactly(trial, atoms, seed, settings.n_jobs)
@@ -126,6 +132,8 @@ def _choose(
     choice = yield from choose_epsilon(request, settings, seed, journal, dictionary, first_bound)
     if choice.path is not None and not choice.path.exact:
         journal.fits.clear()
+        if choice.atoms is not None:
+            journal.arrays["atoms"] = choice.atoms
     return choice._replace(hopeless=hopeless)
 
 

@@ -14,7 +14,7 @@ from roadict.ranks.comm import Comm
 from roadict.road.descent import Descent
 from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries
 from roadict.road.multistart import SEARCH_TOL, Settings, broadcast_atoms, open_engine
-from roadict.road.plan import CHEAP_STATE, Plan, Request
+from roadict.road.plan import Plan, Request
 from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
@@ -128,13 +128,16 @@ class Choice(NamedTuple):
         None: a callback ended the fit before.
     hopeless : bool
         Whether the attempt at an exact fit was abandoned.
-    stopped : (Outcome, array) or None
-        Outcome and atoms of the run in which a callback asked to stop, if one did.
+    atoms : array of shape (n_components, n_features), or None
+        Of the last run.
+    stopped : Outcome or None
+        Of the last run, if a callback asked it to stop.
     """
 
     path: EpsilonPath | None
     hopeless: bool = False
-    stopped: tuple[Outcome, Array] | None = None
+    atoms: Array | None = None
+    stopped: Outcome | None = None
 
 
 def can_hide(request: Request) -> bool:
@@ -194,7 +197,7 @@ def choose_epsilon(
     """
     comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
-    _, request = request.some(masks[0])
+    request = request.some(masks[0])
     data, observed, weights = request.data, request.observed, request.weights
     settings = replace(settings, max_iter=min(MAX_ITER, settings.max_iter), tol=max(TOL, settings.tol))
     request = request.changed(
@@ -220,12 +223,12 @@ def choose_epsilon(
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
         path = _path(curves[-2:], plan.unit, floor, comm, weights)
         if outcome.stop_reason == "callback":
-            return Choice(path, stopped=(outcome, atoms))
+            return Choice(path, atoms=atoms, stopped=outcome)
         before, bound = bound, chosen_bound(path, floor)
         steady = index > 0 and 1 / STEADY < bound / before < STEADY
         if path.exact or steady:
             break
-    return Choice(path)
+    return Choice(path, atoms=atoms)
 
 
 def chosen_bound(path: EpsilonPath, floor: float) -> float:
@@ -242,7 +245,7 @@ def learn_atoms(
     """
     saving, (atoms, codes) = journal.open_stage(), start
     history = History({name: [] for name in COLUMNS})
-    if plan.scarce or atoms.size * plan.n_samples <= CHEAP_STATE:
+    if plan.scarce or plan.search_is_cheap:
         annealing = plan.runs[0]
         with closing(open_engine(plan, start, annealing, settings)) as engine:
             rule = Rule(settings.max_iter, SEARCH_TOL, plan.bound, annealing)

@@ -160,7 +160,7 @@ def choose_number(
     """
     first = sorted({*numbers}) if numbers is not None else coarse_numbers(*data.shape)
     masks = streams(seed, NUMBER_MASK, n_splits)
-    _, some = Request(data, observed, first[-1], Parameters(), weights=sample_weight).some(masks[0])
+    some = Request(data, observed, first[-1], Parameters(), weights=sample_weight).some(masks[0])
     data, observed, sample_weight = some.data, some.observed, some.weights
     splits = []
     for index, rng in enumerate(masks):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ Mask = NDArray[np.bool_] | None
 
 REQUIRED_AGREEMENT = 2
 """Fits that must agree for the remaining starts to be skipped."""
+UNSEARCHED = 2
+"""Number of first starts that only descend, one less if samples are scarce: enough to see whether they agree."""
 SCARCE = 6
 """Samples per atom below which poor local minima recur too, so that one more fit must agree."""
 SMALLEST_LENGTH = 1e-4
@@ -65,14 +67,17 @@ class Plan:
         The ranks over which the samples are distributed.
     n_samples : int
         On all ranks.
+    n_components : int
     tries_exact_finish : bool
         Whether runs try the exact finish: error bound 0, no missing entries, annealed ρ.
     descends : bool
         Whether a descent follows every search: a positive error bound or a Lasso weight, and not the plain iteration.
     n_unsearched : int
         Number of first starts that only descend: with many samples this often finds what a search finds.
-    searched : Samples or None
-        The samples to search with; None: all.
+    searched : Plan or None
+        For some of the samples: atoms are sought with these, and a descent over all follows. None: with all.
+    share : float
+        Share of the samples of the fit that the plan is for.
     lengths : array of shape (n_samples, 1), or None
         What the problem's samples were divided by, so that all have the same norm and count alike in the search; None:
         nothing. Weights come on top: the problem's samples are multiplied by its ``roots``.
@@ -88,16 +93,23 @@ class Plan:
     warning: str | None
     comm: Comm
     n_samples: int
+    n_components: int
     tries_exact_finish: bool = False
     descends: bool = False
     n_unsearched: int = 0
-    searched: "Samples | None" = None
+    searched: "Plan | None" = None
+    share: float = 1.0
     lengths: Array | None = None
 
     @property
     def scarce(self) -> bool:
         """Whether samples are so few that poor local minima recur."""
         return self.required_agreement > REQUIRED_AGREEMENT
+
+    @property
+    def search_is_cheap(self) -> bool:
+        """Whether a search takes little more time than a descent."""
+        return bool(self.n_components * self.problem.data.shape[1] * self.n_samples <= CHEAP_STATE)
 
     @property
     def code_unit(self) -> Array | None:
@@ -124,13 +136,6 @@ class Plan:
         rhos = (LAST_RHO * self.problem.rhos[0],) * 3
         problem = replace(self.problem, data=self.problem.data * self.lengths, rhos=rhos)
         return replace(self, problem=problem, runs=(None,), lengths=None)
-
-
-class Samples(NamedTuple):
-    """Some of the samples of this rank, and the plan for a search with them."""
-
-    kept: NDArray[np.bool_]
-    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -195,11 +200,12 @@ class Request:
         plan = make_plan(self.data, self.observed, self.n_components, self.parameters, self.comm, self.weights)
         if not plan.descends or not self.parameters.anneal or plan.n_samples <= self.n_searched:
             return plan
-        kept, some = self.some(np.random.default_rng(0))  # depends on the samples alone: starts compare one objective
+        some = self.some(np.random.default_rng(0))  # depends on the samples alone: starts compare one objective
         if plan.bound is not None:  # the floor of some samples may be above that of all
             floor = smallest_error(some.data, some.observed, self.n_components, self.comm)
             some = some.changed(epsilon=max(plan.bound, auto_epsilon(floor)))
-        return replace(plan, searched=Samples(kept, some.changed(n_search_samples=plan.n_samples).plan()))
+        searched = some.changed(n_search_samples=plan.n_samples).plan()
+        return replace(plan, searched=replace(searched, share=searched.n_samples / plan.n_samples))
 
     @property
     def n_searched(self) -> int:
@@ -207,11 +213,8 @@ class Request:
         wanted = self.parameters.n_search_samples
         return search_samples(self.data.shape[1], self.n_components) if isinstance(wanted, str) else wanted
 
-    def some(self, rng: np.random.Generator) -> "tuple[NDArray[np.bool_], Request]":
-        """Choose the samples of a search; returns which, and the request for them.
-
-        All are chosen if too few would be left, as most are copies or zero.
-        """
+    def some(self, rng: np.random.Generator) -> "Request":
+        """Return the request for the samples of a search; for all if most are copies or zero."""
         share = min(1.0, self.n_searched / sum(counts(self.comm, len(self.data))))
         kept = subset(self.data, self.observed, share, rng)
         n_nonzero = sum(counts(self.comm, int(self.data[kept].any(axis=1).sum())))
@@ -219,7 +222,7 @@ class Request:
             kept = np.ones(len(self.data), bool)
         observed = None if self.observed is None else self.observed[kept]
         weights = None if self.weights is None else self.weights[kept]
-        return kept, replace(self, data=self.data[kept], observed=observed, weights=weights)
+        return replace(self, data=self.data[kept], observed=observed, weights=weights)
 
     def changed(self, **parameters: Any) -> "Request":
         """Return the request with other parameters of these names."""
@@ -311,9 +314,10 @@ def make_plan(
         warning=warning or bound_warning,
         comm=comm,
         n_samples=n_samples,
+        n_components=n_components,
         tries_exact_finish=exact,
         descends=descends,
-        n_unsearched=int(descends and parameters.anneal and n_init != 1 and isinstance(rho, str)),
+        n_unsearched=min(UNSEARCHED - scarce, len(runs) - 1) if descends and parameters.anneal else 0,
         lengths=lengths,
     )
 
