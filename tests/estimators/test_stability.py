@@ -71,7 +71,7 @@ def test_a_chosen_number_of_atoms_is_retained(noisy):
 def test_unobserved_entries_are_left_out(noisy):
     seen = np.random.default_rng(5).random(noisy.data.shape) >= 0.05
     data = np.where(seen, noisy.data, np.nan)
-    model = ROAD(N_TRUE, epsilon=0.05, n_init=1, max_iter=1500, tol=1e-3, missing_values=np.nan, random_state=0)
+    model = ROAD(N_TRUE, epsilon=0.05, n_init=1, max_iter=1500, tol=1e-3, missing_values=np.nan, random_state=1)
     model.fit(data)
     stable = atom_stability(model, data, n_splits=1, random_state=0) >= STABLE
     assert is_true(model, noisy)[stable].all()

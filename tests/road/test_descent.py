@@ -230,7 +230,7 @@ def test_the_bound_of_a_search_is_within_reach_of_its_samples():
     floor = np.sqrt((sizes[6:] ** 2).sum() / (sizes**2).sum())
     for share in (0.02, 0.05, 0.1):
         plan = Request(data, None, 6, Parameters(epsilon=1.01 * floor, n_search_samples=int(share * 4000))).plan()
-        assert plan.searched.plan.bound >= plan.bound
+        assert plan.searched.bound >= plan.bound
 
 
 def test_a_saved_model_has_its_descent(tmp_path):
@@ -242,19 +242,23 @@ def test_a_saved_model_has_its_descent(tmp_path):
     np.testing.assert_array_equal(loaded.history_["stationarity"], model.history_["stationarity"])
 
 
-@pytest.mark.parametrize("stage", ["search", "descent"])
-def test_a_fit_that_searches_some_samples_resumes_with_the_same_result(tmp_path, stage):
+@pytest.mark.parametrize("epsilon", [0.2, "auto"])
+@pytest.mark.parametrize(
+    ("n_init", "stage", "some"), [(1, "search", True), (3, "descent", True), (3, "descent", False)]
+)
+def test_a_fit_that_searches_some_samples_resumes_with_the_same_result(tmp_path, n_init, stage, some, epsilon):
     data = planted(900, 8, 10, sparsity=2, snr_db=15, random_state=2).data
-    settings = {"epsilon": 0.2, "n_search_samples": 100, "n_init": 3, "random_state": 0}
+    settings = {"epsilon": epsilon, "n_search_samples": 150, "n_init": n_init, "random_state": 0}
     expected = ROAD(10, **settings).fit(data)
     seen = []
 
     def stop():
-        searched = [name for name, _ in seen].count("search")
-        return 15 if searched and seen[-1][0] == stage and seen[-1][1] % 10 == 0 else 0
+        name, iteration, n_samples = seen[-1]
+        noise_is_known = epsilon != "auto" or "noise" in {each[0] for each in seen}
+        return 15 if noise_is_known and name == stage and (n_samples < 900) == some and iteration > 2 else 0
 
     def watch(snapshot):
-        seen.append((snapshot.stage, snapshot.iteration))
+        seen.append((snapshot.stage, snapshot.iteration, len(snapshot.codes)))
 
     with pytest.raises(RunStoppedError):
         ROAD(10, checkpoint=Checkpoint(tmp_path, every=1e9, stop=stop), callback=watch, **settings).fit(data)

@@ -248,7 +248,9 @@ def test_number_and_schedules_of_runs():
     X = np.random.default_rng(0).standard_normal((60, 4))
     assert [run.hold for run in plan(X, 8, epsilon=0).runs] == [150, 1000, 0, 1000], "a short trial comes first"
     noisy = plan(X, 8, epsilon=0.1)
-    assert ([run.hold for run in noisy.runs], noisy.n_unsearched) == ([0] * 4, 1), "the first start only descends"
+    assert ([run.hold for run in noisy.runs], noisy.n_unsearched) == ([0] * 4, 2), "the first starts only descend"
+    unsearched = [plan(X, 8, epsilon=0.1, n_init=n_init).n_unsearched for n_init in (1, 2, 3)]
+    assert (unsearched, plan(X[:40], 8, epsilon=0.1).n_unsearched) == ([0, 1, 2], 1)
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=1).runs] == [1000], "no trial alone"
     assert [run.hold for run in plan(X, 8, epsilon=0, n_init=2).runs] == [150, 1000]
     assert len(plan(X[:40], 8, epsilon=0).runs) == 7, "with few samples poor minima recur"

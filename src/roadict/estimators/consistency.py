@@ -57,7 +57,7 @@ def _check_consistent(values: Metadata, comm: Comm) -> None:
                 )
 
 
-def consistent_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, Mask]:
+def consistent_samples(data: Array, observed: Mask, comm: Comm, min_samples: int = MIN_SAMPLES) -> tuple[Array, Mask]:
     """Check that features and dtype are the same on all ranks; if one rank has a mask, all get one."""
     kinds = allgather_json(comm, [data.shape[1], str(data.dtype)])
     for rank, kind in enumerate(kinds):
@@ -67,9 +67,9 @@ def consistent_samples(data: Array, observed: Mask, comm: Comm) -> tuple[Array, 
                 f"{kinds[0][1]}; all ranks must have the same"
             )
     n_samples = sum(counts(comm, len(data)))
-    if n_samples < MIN_SAMPLES:
+    if n_samples < min_samples:
         found = f"Found {n_samples} sample(s) on {comm.size} ranks"
-        raise ValueError(f"{found} while a minimum of {MIN_SAMPLES} is required.")
+        raise ValueError(f"{found} while a minimum of {min_samples} is required.")
     masked = any(allgather_json(comm, observed is not None))
     return data, np.ones(data.shape, bool) if masked and observed is None else observed
 

@@ -47,6 +47,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """
 
     components_: Array
+    codes_: Any
     atom_stability_: NDArray[np.float64]
     n_components: int | None
     max_iter: int
@@ -267,6 +268,9 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.history_ = History(fit.outcome.history, Finished(fit.objective, fit.error, fit.exact))
         self.stop_reason_ = fit.outcome.stop_reason
         self.n_iter_ = len(self.history_["objective"])
+        if fit.usage is not None:
+            self.atom_usage_ = fit.usage
+            return
         each = np.ones(len(self.codes_)) if weights is None else weights
         used = comm.sum(each @ (self.codes_ != 0))
         self.atom_usage_ = used / total(comm, float(each.sum()))

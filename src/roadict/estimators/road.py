@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +21,15 @@ from roadict.estimators.advice import convergence_warning, dense_advice
 from roadict.estimators.attributes import last_stationarity
 from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.rows import all_codes, first_samples, large_rows
+from roadict.estimators.streaming import Samples, Streaming, add_up, joined, updated
 from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
-from roadict.ranks.collectives import largest, offset, on_all_ranks
+from roadict.ranks.collectives import counts, largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
+from roadict.road.passes import continued, learn_from_rows
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
@@ -231,6 +234,7 @@ class ROAD(Learner):
         tol: float = 1e-4,
         n_init: int | None = None,
         n_search_samples: int | str = "auto",
+        store_codes: bool = False,
         dict_init: ArrayLike | None = None,
         code_init: ArrayLike | None = None,
         missing_values: float | None = None,
@@ -254,6 +258,7 @@ class ROAD(Learner):
         self.tol = tol
         self.n_init = n_init
         self.n_search_samples = n_search_samples
+        self.store_codes = store_codes
         self.dict_init = dict_init
         self.code_init = code_init
         self.missing_values = missing_values
@@ -301,7 +306,11 @@ class ROAD(Learner):
     ) -> Fitting[None]:
         """Fit step by step; ``pool`` and ``executor`` are shared with other fits."""
         comm = self._comm()
-        given = self._validate_on_ranks(X, sample_weight, comm)
+        large = large_rows(self, X, sample_weight, self._parameters(), comm)
+        if large is None:
+            given = self._validate_on_ranks(X, sample_weight, comm)
+        else:
+            given = first_samples(large, self.n_components, self._parameters(), comm)
         problem = consistent_parameters(self, comm)
         data, observed, weights, rows = used_samples(*given, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
@@ -316,19 +325,95 @@ class ROAD(Learner):
         problem["sample_weight"] = None if weights is None else fingerprint(weights[:, None], comm)
         threads = local_threads(self.n_jobs, comm)
         settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
-        with open_checkpoints(self.checkpoint, problem, data, observed, comm) as checkpoints:
+        saved: tuple[Any, Any] = (data, observed) if large is None else (large, None)
+        stream = None
+        with open_checkpoints(self.checkpoint, problem, *saved, comm) as checkpoints:
             seed = shared_seed(self.random_state, checkpoints, comm)
             starts = partial(self._starts, n_components=n_components, dictionary=dictionary, codes=codes, seed=seed)
             journal = FitJournal(checkpoints)
-            learned = yield from learn_data(request, plan, starts, settings, seed, journal, dictionary)
+            own = journal if large is None else journal.aside()
+            learned = yield from learn_data(request, plan, starts, settings, seed, own, dictionary)
+            if learned.plan.descends and learned.fit.outcome.stop_reason != "non-finite":
+                stream = continued(learned.fit, learned.plan, (data, observed, weights))
+            if large is not None and stream is not None and learned.fit.outcome.stop_reason != "callback":
+                fit, stream = yield from learn_from_rows(
+                    large, learned.fit, learned.plan, stream, settings, seed, journal
+                )
+                learned = learned._replace(fit=fit)
         self._set_attributes(learned, weights)
-        if rows is not None:
+        n_samples = sum(counts(comm, len(data) if large is None else len(large)))
+        self._stream_ = Streaming(data.dtype, n_samples, stream, learned.plan.unit, n_fitted=n_samples)
+        if large is not None:
+            weight = None if stream is None else stream.weight * learned.plan.unit
+            self.codes_ = all_codes(large, self.components_, weight, threads) if self.store_codes else None
+        elif rows is not None:
             atoms, alpha = self.components_, self.transform_alpha_
             self.codes_ = add_left_out(self.codes_, rows, *given[:2], learned.plan, atoms, alpha, settings)
         self._convert_outputs_like(X)
         message = convergence_warning(self)
         if message is not None and comm.rank == 0:
             warn_user(message, ConvergenceWarning)
+
+    def partial_fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from one more part of a stream; ``transform`` works from the first part on.
+
+        The first parts are collected and fitted like ``fit`` does, again whenever their number has doubled, until
+        there are as many samples as a search uses. From then on every part is taken in mini-batches of 2,048 samples,
+        with the error bound or Lasso weight found by then: it is coded, and the atoms are improved to fit the
+        statistics of all codes so far, in which former ones fade. Atoms of exact data stay as they are. After ``fit``,
+        the stream continues from there.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            All parts have the same number of features and the same dtype. In a process group: this rank's samples.
+        y : ignored
+        sample_weight : float or array of shape (n_samples,), default=None
+            As for ``fit``.
+
+        Returns
+        -------
+        self
+            Its ``codes_`` is None, and ``objective_``, ``error_`` and ``atom_usage_`` are those of this part in the
+            atoms before it, once parts are taken in mini-batches. If a part is not accepted, the model is unchanged.
+        """
+        comm = self._comm()
+        if self.formulation == "inexact" or self._parameters().plain:
+            raise ValueError(
+                "partial_fit needs a descent, which the inexact form and the plain iteration (a numeric rho with one "
+                'start) have not; use formulation "constrained" or "lasso" and rho="auto"'
+            )
+        before: Streaming | None = getattr(self, "_stream_", None)
+        samples = self._validate_on_ranks(X, sample_weight, comm, before)
+        n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
+        if before is not None and before.stream is not None:
+            self._update(before, samples, n_seen, comm)
+            return self
+        parts = (*(() if before is None else before.waiting), samples)
+        waiting = joined(parts)
+        n_components = 2 * waiting[0].shape[1] if self.n_components is None else self.n_components
+        needed = Request(*waiting[:2], n_components, self._parameters(), comm).n_searched
+        if before is None or n_seen >= min(needed, 2 * before.n_fitted):
+            data, observed, weights = waiting
+            self._fit(data if observed is None else np.where(observed, data, np.nan).astype(data.dtype), weights)
+            self._convert_outputs_like(X)
+            before = self._stream_
+        if n_seen < needed:
+            self._stream_ = before._replace(stream=None, n_seen=n_seen, waiting=parts)
+        return self
+
+    def _update(self, before: Streaming, samples: Samples, n_seen: int, comm: Comm) -> None:
+        """Take a part of a stream in mini-batches."""
+        assert before.stream is not None
+        threads = local_threads(self.n_jobs, comm)
+        stream, seen = updated(before.stream, samples, before.unit, comm, threads)
+        total = add_up(seen)
+        self.components_ = stream.dictionary.astype(before.dtype)
+        self.objective_ = total.objective / stream.weight * before.unit
+        self.error_ = math.sqrt(total.misfit / max(total.square, np.finfo(float).tiny))
+        self.atom_usage_ = total.usage / max(total.n_samples, 1.0)
+        self.codes_ = None
+        self._stream_ = before._replace(stream=stream, n_seen=n_seen)
 
     def _parameters(self) -> Parameters:
         return Parameters(
@@ -361,6 +446,8 @@ class ROAD(Learner):
             checks.one_of("n_search_samples", self.n_search_samples, ("auto",), "a whole number")
         else:
             checks.whole_number("n_search_samples", self.n_search_samples)
+        if not isinstance(self.store_codes, bool | np.bool_):
+            raise ValueError(f"store_codes={self.store_codes!r} must be True or False")
         if self.transform_alpha is not None:
             checks.real_number("transform_alpha", self.transform_alpha, zero=True)
         for name, form in (("epsilon", "constrained"), ("alpha", "lasso"), ("beta", "inexact")):
@@ -372,20 +459,25 @@ class ROAD(Learner):
                 )
 
     def _validate_on_ranks(
-        self, X: ArrayLike, sample_weight: ArrayLike | None, comm: Comm
-    ) -> tuple[Array, NDArray[np.bool_] | None, Array | None]:
-        """Validate on every rank; an error on one rank is raised on all. Rows are numbered over all ranks."""
+        self, X: ArrayLike, sample_weight: ArrayLike | None, comm: Comm, before: Streaming | None = None
+    ) -> Samples:
+        """Validate on every rank; an error on one rank is raised on all. Rows are numbered over all ranks.
+
+        ``before``: the stream that X is a part of.
+        """
         shape = getattr(X, "shape", ())
         first_row = offset(comm, shape[0] if shape else 0)
-        min_samples = None if comm.size == 1 else 0
+        min_samples = 0 if comm.size > 1 else 1 if before is not None else None
 
-        def act() -> tuple[Array, NDArray[np.bool_] | None, Array | None]:
+        def act() -> Samples:
             self._check_parameters()
-            data, observed = self._validate(X, reset=True, min_samples=min_samples, first_row=first_row)
+            data, observed = self._validate(X, reset=before is None, min_samples=min_samples, first_row=first_row)
+            if before is not None:
+                before.check(data.dtype)
             return data, observed, checks.sample_weights(sample_weight, len(data), data.dtype, first_row)
 
         data, observed, weights = on_all_ranks(comm, act)
-        return *consistent_samples(data, observed, comm), weights
+        return *consistent_samples(data, observed, comm, 1 if before is not None else 2), weights
 
     def _given_start(
         self, plan: Plan, n_components: int, rows: NDArray[np.bool_] | None

@@ -57,7 +57,21 @@ class DescentMeasures:
     error: float
 
 
-Reported = Measures | Changes | DescentMeasures
+@dataclass(frozen=True)
+class BatchMeasures:
+    """Measures of some mini-batches: objective and error are those of a held-out batch.
+
+    ``change`` is the relative change of the objective in the last pass over all samples, 1 until there was one.
+    """
+
+    RESIDUALS: ClassVar[tuple[str, ...]] = ("change",)
+    objective: float
+    change: float
+    error: float
+    samples_per_second: float
+
+
+Reported = Measures | Changes | DescentMeasures | BatchMeasures
 
 
 def is_finite(measures: Reported) -> bool:

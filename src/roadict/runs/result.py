@@ -32,6 +32,9 @@ class Fit:
     n_agreed: int = 1
     """Number of starts, this one included, with the same objective and atoms."""
 
+    usage: Array | None = None
+    """Share of the samples that use each atom, if there are no codes of all samples."""
+
     @property
     def final_objective(self) -> float:
         """Objective of the last iteration: unlike that of the polished codes, comparable between starts."""
