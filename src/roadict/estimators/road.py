@@ -27,11 +27,12 @@ from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
 from roadict.ranks.collectives import counts, largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
+from roadict.road.large import learn_from_rows
 from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
-from roadict.road.passes import continued, learn_from_rows
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
+from roadict.road.stream import continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
@@ -388,6 +389,9 @@ class ROAD(Learner):
         n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
         if before is not None and before.stream is not None:
             self._update(before, samples, n_seen, comm)
+            return self
+        if before is not None and before.is_exact:
+            self._stream_ = before._replace(n_seen=n_seen)
             return self
         parts = (*(() if before is None else before.waiting), samples)
         waiting = joined(parts)

@@ -39,6 +39,11 @@ class Streaming(NamedTuple):
     waiting: tuple[Samples, ...] = ()
     n_fitted: int = 0
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the atoms stay as they are: a fit of enough samples, with error bound 0, has found them."""
+        return self.stream is None and not self.waiting
+
     def check(self, dtype: np.dtype[np.floating]) -> None:
         """Raise ValueError unless a part has the dtype of those before."""
         if dtype != self.dtype:

@@ -19,8 +19,10 @@ from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import Comm
 from roadict.road.descent import STATIONARY, Descent
 from roadict.road.fit import DEFAULT_TOL, build_fit, error_slack, minimal_codes, polished_fit
+from roadict.road.passes import HeldRows, Passes, held_samples
 from roadict.road.penalty import Annealing
 from roadict.road.plan import Plan
+from roadict.road.stream import Stream, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
 from roadict.runs.loop import Outcome, Rule, View, follow
@@ -46,6 +48,8 @@ NEARLY_ALL, NEARLY_ALL_IF_COSTLY = 0.75, 0.9
 natural images have 0.3 to 0.85, planted data 0.75 to 1 at 10 dB and 0.85 to 1 with less noise."""
 AS_GOOD = 5e-3
 """Relative difference up to which objectives count as equally good if other atoms recur: up to 0.003 in such data."""
+MANY = 4
+"""Samples, relative to those of a search, from which a pass in mini-batches precedes the descent over all."""
 SEARCH_TOL = 1e-2
 """Residuals at which a search ends that a descent follows: atoms no longer rearrange, and the descent is faster."""
 FINISH_LEVELS = (4e-3, 1e-3)
@@ -125,9 +129,25 @@ def _learn_from_some(
     if ended:
         fit = _finished(plan, best.outcome, *start, settings)
     else:
+        if before is not None and plan.n_samples >= MANY * searched.n_samples:
+            (atoms, codes), (data, observed, weights) = start, held_samples(searched)
+            stream = continued(best, plan, (data * data.dtype.type(searched.unit), observed, weights))
+            atoms, before = yield from _pass_over_all(plan, stream, settings, journal, before)
+            start = atoms, codes
         view = View(plan.unit, watched=settings.watched, code_unit=plan.code_unit)
         fit = yield from _descend(plan, start, settings, view, journal, before)
     return replace(fit, n_starts=journal.notes["n_starts"], n_agreed=journal.notes["n_agreed"])
+
+
+def _pass_over_all(
+    plan: Plan, stream: Stream, settings: Settings, journal: FitJournal, before: History
+) -> Fitting[tuple[Array, History]]:
+    """Pass once over all samples in mini-batches, which is faster than the first steps of a descent; returns atoms."""
+    run = Passes(stream, HeldRows(plan), 1.0, plan.bound, np.random.SeedSequence(0), settings.n_jobs, plan.comm)
+    rule = Rule(len(before["objective"]) + run.n_steps, 0.0)
+    view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / plan.n_samples)
+    outcome = yield from follow(run, rule, view, before, journal.open_stage(), plan.comm)
+    return run.dictionary().astype(plan.problem.data.dtype), outcome.history
 
 
 def run_starts(

@@ -1,4 +1,4 @@
-"""Passes over more samples than memory holds: mini-batches in random order, judged by a held-out batch."""
+"""Passes over all samples in mini-batches, in random order, judged by a held-out batch."""
 
 import time
 from collections.abc import Iterator
@@ -8,31 +8,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checkpoints.journal import DESCENT, FitJournal
-from roadict.linalg import leading_signs
-from roadict.ranks.collectives import allreduce_max, counts, total
-from roadict.road.descent import STATIONARY
-from roadict.road.fit import DEFAULT_TOL
-from roadict.road.multistart import Settings
+from roadict.ranks.collectives import allreduce_max, counts
+from roadict.ranks.comm import Comm
 from roadict.road.plan import Plan
-from roadict.road.stream import BATCH, Seen, Stream, lasso_weight, stream_from
-from roadict.runs.driving import Fitting
-from roadict.runs.history import History
-from roadict.runs.loop import Rule, View, follow
+from roadict.road.stream import BATCH, Samples, Seen, Stream
 from roadict.runs.measures import BatchMeasures
-from roadict.runs.result import Fit
 from roadict.runs.state import RunState
 from roadict.seeds import PASSES, streams
 
 Array = NDArray[np.floating]
-Mask = NDArray[np.bool_] | None
-Samples = tuple[Array, Mask, Array | None]
-"""Data, zero at unobserved entries; which are observed; weights."""
 
 BLOCK = 64
 """Successive rows that are read together: in random order, but not each by itself."""
 HELD_OUT = 2048
 """Samples that no pass uses, over all ranks, at most a tenth."""
+MIN_BATCH, FEW_BATCHES = 256, 32
+"""Smallest mini-batch, and number of mini-batches in a pass below which they are smaller than others."""
 ROUND = 16
 """Maximum number of mini-batches between two looks at the held-out batch."""
 
@@ -44,7 +35,7 @@ class Rows(Protocol):
         """Return the number of rows."""
 
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
-        """Return the rows of these blocks, in the user's units."""
+        """Return the rows of these blocks."""
 
 
 class Passes:
@@ -53,29 +44,39 @@ class Passes:
     Parameters
     ----------
     stream : Stream
-        In units of ``unit``.
     rows : Rows
-    plan : Plan
-        For some of the samples: unit, error bound and ranks.
+    unit : float
+        The unit of the stream in that of the rows.
+    bound : float or None
+        On the relative data error, that the weight of the stream stands for.
     seed : SeedSequence
     n_jobs : int or None
+    comm : Comm
     """
 
     rhos = ()
     """There is no augmented Lagrangian."""
 
     def __init__(
-        self, stream: Stream, rows: Rows, plan: Plan, seed: np.random.SeedSequence, n_jobs: int | None
+        self,
+        stream: Stream,
+        rows: Rows,
+        unit: float,
+        bound: float | None,
+        seed: np.random.SeedSequence,
+        n_jobs: int | None,
+        comm: Comm,
     ) -> None:
-        self._stream, self._rows, self._plan, self._seed, self._n_jobs = stream, rows, plan, seed, n_jobs
-        comm = plan.comm
+        self._stream, self._rows, self._unit, self._bound = stream, rows, unit, bound or 0.0
+        self._seed, self._n_jobs, self._comm = seed, n_jobs, comm
         n_rows = counts(comm, len(rows))
         blocks = np.arange(0, len(rows), BLOCK)
         order = streams(seed, PASSES, 1)[0].permutation(len(blocks))
         n_held = round(min(HELD_OUT, sum(n_rows) / 10) * len(rows) / sum(n_rows) / BLOCK)
         held, self._blocks = np.sort(blocks[order[:n_held]]), np.sort(blocks[order[n_held:]])
         self._held_out = self._scaled(rows.take(held, BLOCK))
-        self._n_batches = int(allreduce_max(comm, -(-len(self._blocks) * BLOCK * comm.size // BATCH))[0])
+        size = min(BATCH, max(MIN_BATCH, sum(n_rows) // FEW_BATCHES))
+        self._n_batches = int(allreduce_max(comm, -(-len(self._blocks) * BLOCK * comm.size // size))[0])
         self._pass, self._batch = 0, 0
         self._usage, self._n_used = np.zeros(len(stream.dictionary)), 0.0
         self.last = self._look()
@@ -83,13 +84,13 @@ class Passes:
 
     def _scaled(self, samples: Samples) -> Samples:
         data, observed, weights = samples
-        return (data / data.dtype.type(self._plan.unit)).astype(data.dtype), observed, weights
+        return (data / data.dtype.type(self._unit)).astype(data.dtype), observed, weights
 
     def step(self, following: float | None = None) -> BatchMeasures:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
         began, n_samples = time.perf_counter(), 0.0
         for samples in self._next_batches():
-            self._stream, seen = self._stream.updated(*samples, self._plan.comm, self._n_jobs)
+            self._stream, seen = self._stream.updated(*samples, self._comm, self._n_jobs)
             self._usage, self._n_used = self._usage + seen.usage, self._n_used + seen.n_samples
             n_samples += seen.n_samples
         self.last = self._look()
@@ -116,12 +117,11 @@ class Passes:
 
     def _look(self) -> Seen:
         """Measure the held-out batch."""
-        return self._stream.updated(*self._held_out, self._plan.comm, self._n_jobs)[1]
+        return self._stream.updated(*self._held_out, self._comm, self._n_jobs)[1]
 
     def objective(self, seen: Seen) -> float:
         """Return the formulation's objective per unit of weight of the samples; under a bound, the dual function."""
-        bound = self._plan.bound or 0.0
-        return (seen.objective - bound**2 * seen.square / 2) / self._stream.weight / max(seen.n_samples, 1.0)
+        return (seen.objective - self._bound**2 * seen.square / 2) / self._stream.weight / max(seen.n_samples, 1.0)
 
     def usage(self) -> Array:
         """Share of the samples of the last pass that use each atom."""
@@ -144,6 +144,11 @@ class Passes:
         self.last = self._look()
 
     @property
+    def n_steps(self) -> int:
+        """Number of iterations in a pass."""
+        return -(-self._n_batches // ROUND)
+
+    @property
     def stream(self) -> Stream:
         """The atoms and statistics so far."""
         return self._stream
@@ -157,62 +162,24 @@ class Passes:
         return np.empty((0, len(self._stream.dictionary)), self._held_out[0].dtype)
 
 
-def learn_from_rows(
-    rows: Rows,
-    fit: Fit,
-    plan: Plan,
-    stream: Stream,
-    settings: Settings,
-    seed: np.random.SeedSequence,
-    journal: FitJournal,
-) -> "Fitting[tuple[Fit, Stream]]":
-    """Continue a fit of some samples with passes over all; objective and error are those of the held-out batch.
+class HeldRows:
+    """Rows of a plan, which are in memory."""
 
-    Parameters
-    ----------
-    rows : Rows
-    fit : Fit
-        In the user's units.
-    plan : Plan
-        That of the fit; it descends.
-    stream : Stream
-        That continues the fit.
-    settings : Settings
-    seed : SeedSequence
-        Of the whole fit.
-    journal : FitJournal
-    """
-    comm = plan.comm
-    run = Passes(stream, rows, plan, seed, settings.n_jobs)
-    saving, (resumed, _) = journal.open_run(run, DESCENT)
-    n_samples = total(comm, float(len(rows)))
-    history = resumed or rescaled(fit.outcome.history, n_samples / plan.n_samples)
-    rule = Rule(len(history["objective"]) + settings.max_iter, STATIONARY * (settings.tol or DEFAULT_TOL))
-    view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / n_samples)
-    outcome = yield from follow(run, rule, view, history, saving, comm)
-    atoms = run.dictionary() * leading_signs(run.dictionary())[:, None]
-    objective = run.objective(run.last) * n_samples * plan.unit
-    error = float(outcome.history["error"][-1])
-    result = replace(
-        fit,
-        outcome=outcome,
-        dictionary=atoms.astype(fit.dictionary.dtype),
-        codes=fit.codes[:0],
-        error=error,
-        objective=objective,
-        usage=run.usage(),
-    )
-    return result, run.stream
+    def __init__(self, plan: Plan) -> None:
+        self._samples = held_samples(plan)
+
+    def __len__(self) -> int:
+        return len(self._samples[0])
+
+    def take(self, starts: NDArray[np.int64], size: int) -> Samples:
+        """Return the rows of these blocks."""
+        ends = np.minimum(starts + size, len(self))
+        rows = np.concatenate([np.arange(0), *map(np.arange, starts, ends)])
+        data, observed, weights = self._samples
+        return data[rows], None if observed is None else observed[rows], None if weights is None else weights[rows]
 
 
-def continued(fit: Fit, plan: Plan, samples: Samples) -> Stream:
-    """Return the stream that continues a fit of these samples, in its engine's units."""
-    (data, observed, weights), comm = samples, plan.comm
-    scaled, codes = (np.asarray(array / array.dtype.type(plan.unit)) for array in (data, fit.codes))
-    weight = plan.alpha or lasso_weight(scaled, observed, codes, fit.dictionary, comm)
-    return stream_from(scaled, observed, codes, fit.dictionary, weight, weights, comm)
-
-
-def rescaled(history: History, factor: float) -> History:
-    """Return a history with another objective: that of some samples, for all."""
-    return History({name: column * factor if name == "objective" else column for name, column in history.items()})
+def held_samples(plan: Plan) -> Samples:
+    """Return the samples of a plan in its engine's units, and their weights."""
+    roots = plan.problem.roots
+    return plan.unweighted(plan.problem.data), plan.problem.observed, None if roots is None else roots[:, 0] ** 2

@@ -11,9 +11,13 @@ from roadict.linalg import unit_rows
 from roadict.ranks.collectives import broadcast, gathered, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.road.descent import improved_atoms
+from roadict.road.plan import Plan
+from roadict.runs.result import Fit
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
+Samples = tuple[Array, Mask, Array | None]
+"""Data, zero at unobserved entries; which are observed; weights."""
 
 BATCH = 2048
 """Samples between two improvements of the atoms, over all ranks."""
@@ -131,3 +135,11 @@ def lasso_weight(data: Array, observed: Mask, codes: Array, dictionary: Array, c
     correlations = np.abs(residual @ dictionary.T)[used]
     sums = comm.sum(np.array([correlations.sum(dtype=np.float64), float(used.sum())]))
     return float(sums[0] / max(sums[1], 1.0))
+
+
+def continued(fit: Fit, plan: Plan, samples: Samples) -> Stream:
+    """Return the stream that continues a fit of these samples, in its engine's units."""
+    (data, observed, weights), comm = samples, plan.comm
+    scaled, codes = (np.asarray(array / array.dtype.type(plan.unit)) for array in (data, fit.codes))
+    weight = plan.alpha or lasso_weight(scaled, observed, codes, fit.dictionary, comm)
+    return stream_from(scaled, observed, codes, fit.dictionary, weight, weights, comm)
