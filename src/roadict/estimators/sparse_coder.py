@@ -1,15 +1,16 @@
 """Sparse coding in a given dictionary as a scikit-learn estimator."""
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from roadict import checks
-from roadict.coders.registry import CODER_PARAMETERS, encode, reject_unused
-from roadict.estimators.shared import decode, validate
+from roadict.coders.registry import CODER_PARAMETERS, encode, encode_sparse, reject_unused
+from roadict.estimators.shared import check_sparse_output, decode, validate
 from roadict.tensors import like, plain
 
 Array = NDArray[np.floating]
@@ -106,25 +107,42 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._validate(X, self._checked_dictionary(), reset=True)
         return self
 
-    def transform(self, X: ArrayLike) -> Array:
+    @overload
+    def transform(self, X: ArrayLike, *, sparse: Literal[False] = False) -> Array: ...
+    @overload
+    def transform(self, X: ArrayLike, *, sparse: Literal[True]) -> csr_array: ...
+    def transform(self, X: ArrayLike, *, sparse: bool = False) -> Any:
         """Code samples from their observed entries.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+        sparse : bool, default=False
+            Whether to return a SciPy CSR array, which takes memory for nonzero codes only. Not a tensor even if X is
+            one, and not for the data frames of ``set_output``.
 
         Returns
         -------
-        array of shape (n_samples, n_components)
+        array or CSR array of shape (n_samples, n_components)
             float32 for float32 data, else float64. A torch tensor on the device of X if that is one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from roadict import SparseCoder
+        >>> codes = SparseCoder(np.eye(1000), n_nonzero_coefs=1).transform(np.eye(200, 1000), sparse=True)
+        >>> codes.shape, codes.nnz
+        ((200, 1000), 200)
         """
         dictionary = self._checked_dictionary()
-        codes: Array = like(X, self._encode(*self._validate(X, dictionary, reset=False), dictionary))
-        return codes
+        if sparse:
+            check_sparse_output(self)
+        codes = self._encode(*self._validate(X, dictionary, reset=False), dictionary, sparse)
+        return codes if sparse else like(X, codes)
 
-    def _encode(self, data: Array, observed: NDArray[np.bool_] | None, dictionary: Array) -> Array:
+    def _encode(self, data: Array, observed: NDArray[np.bool_] | None, dictionary: Array, sparse: bool) -> Any:
         """Code data that was checked."""
-        return encode(
+        return (encode_sparse if sparse else encode)(
             data,
             observed,
             dictionary,
@@ -135,12 +153,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             n_jobs=self.n_jobs,
         )
 
-    def inverse_transform(self, codes: ArrayLike) -> Array:
+    def inverse_transform(self, codes: Any) -> Array:
         """Turn codes back into samples.
 
         Parameters
         ----------
-        codes : array of shape (n_samples, n_components)
+        codes : array, or sparse array or matrix of SciPy, of shape (n_samples, n_components)
 
         Returns
         -------
