@@ -5,13 +5,13 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from roadict.road.noise import EpsilonPath
 from roadict.road.number import NumberPath
 from roadict.runs.history import COLUMNS, TWO_STAGE_COLUMNS, Finished, History
 from roadict.runs.loop import StopReason
-from roadict.tensors import plain
+from roadict.tensors import is_sparse, plain
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -46,7 +46,7 @@ def pack(model: Any) -> Arrays:
     """Collect the attributes of a fitted model, without those that are None."""
     names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, *STARTS, "stop_reason_", "rho_", "atom_stability_")
     arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
-    if issparse(model.codes_):
+    if is_sparse(model.codes_):
         codes = csr_array(model.codes_)
         arrays |= {f"{CSR}{name}": np.asarray(getattr(codes, name)) for name in CSR_ARRAYS}
     elif model.codes_ is not None:

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, validate_data
 
 from roadict import checks
-from roadict.tensors import plain
+from roadict.tensors import is_sparse, plain
 
 Array = NDArray[np.floating]
 
@@ -62,7 +61,7 @@ def check_sparse_output(estimator: Any) -> None:
 
 def decode(codes: Any, dictionary: Array) -> Array:
     """Turn codes of shape (n_samples, n_components), dense or sparse, into samples of shape (n_samples, n_features)."""
-    if issparse(codes):
+    if is_sparse(codes):
         _check_sparse(codes)
     checked: Any = check_array(plain(codes), accept_sparse="csr", dtype=[np.float64, np.float32], input_name="codes")
     n_columns, n_components = checked.shape[1], len(dictionary)
