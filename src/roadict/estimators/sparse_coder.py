@@ -134,11 +134,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> codes.shape, codes.nnz
         ((200, 1000), 200)
         """
-        dictionary = self._checked_dictionary()
         if sparse:
             check_sparse_output(self)
-        codes = self._encode(*self._validate(X, dictionary, reset=False), dictionary, sparse)
+        codes = self._transform(X, sparse)
         return codes if sparse else like(X, codes)
+
+    def _transform(self, X: ArrayLike, sparse: bool, first_row: int = 0) -> Any:
+        """Code samples into an array or a CSR array; error messages number the rows from ``first_row`` on."""
+        dictionary = self._checked_dictionary()
+        return self._encode(*self._validate(X, dictionary, reset=False, first_row=first_row), dictionary, sparse)
 
     def _encode(self, data: Array, observed: NDArray[np.bool_] | None, dictionary: Array, sparse: bool) -> Any:
         """Code data that was checked."""
@@ -196,10 +200,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         reject_unused(self.algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
         return checks.matrix("dictionary", self.dictionary)
 
-    def _validate(self, X: ArrayLike, dictionary: Array, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+    def _validate(
+        self, X: ArrayLike, dictionary: Array, *, reset: bool, first_row: int = 0
+    ) -> tuple[Array, NDArray[np.bool_] | None]:
         # Before a fit there are no feature names to compare with, and transform must not set any.
         ready = reset or hasattr(self, "n_features_in_")
-        data, observed = validate(self if ready else copy(self), X, reset=reset or not ready, min_samples=1)
+        owner, reset = (self, reset) if ready else (copy(self), True)
+        data, observed = validate(owner, X, reset=reset, min_samples=1, first_row=first_row)
         found, expected = data.shape[1], dictionary.shape[1]
         if found != expected:
             raise ValueError(
