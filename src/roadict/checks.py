@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.tensors import plain
+from roadict.tensors import is_sparse, plain
 
 Array = NDArray[np.floating]
 
@@ -184,6 +184,8 @@ def sample_weights(value: Any, n_samples: int, dtype: np.dtype[Any], first_row: 
 
 def real_array(name: str, value: Any, bound: str = "pass an array of numbers", *, finite: bool = True) -> NDArray[Any]:
     """Return an array, or a tensor as an array, of real numbers; ``bound`` ends the message on a ragged list."""
+    if is_sparse(value):
+        raise ValueError(f"{name} is a sparse array; pass {name}.toarray()")
     try:
         array = np.asarray(plain(value))
     except ValueError as ragged:

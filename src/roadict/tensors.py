@@ -1,4 +1,4 @@
-"""Conversion between torch tensors and NumPy arrays."""
+"""Torch tensors, NumPy arrays, sparse arrays: which it is, and conversion."""
 
 import sys
 from typing import Any
@@ -11,6 +11,12 @@ def is_tensor(value: Any) -> bool:
     """Whether this is a torch tensor; torch need not be installed."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether this is a sparse array or matrix of SciPy, which is not imported for it."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(value)
 
 
 def plain(value: Any) -> Any:

@@ -1,12 +1,17 @@
 """``roadict encode`` and ``roadict show``."""
 
+import errno
+import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 
+from program import assert_refused, contents
 from roadict import SparseCoder, load
-from roadict.cli import app as cli
+from roadict.cli import encode
 
 from .small import DATA, SHORT, picture_size
 
@@ -62,9 +67,110 @@ def test_encode_with_missing_entries(roadict, folder):
 
 
 def test_encode_handles_more_samples_than_one_block(roadict, folder, monkeypatch):
-    monkeypatch.setattr(cli, "ENCODE_ROWS", 50)
+    monkeypatch.setattr(encode, "BLOCK_ROWS", 50)
     assert roadict("encode", "model.npz", "data.npy", "-o", "codes.npy").code == 0
     np.testing.assert_allclose(np.load("codes.npy"), load("model.npz").transform(DATA), atol=1e-6)
+
+
+# ---- sparse codes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["data.npy", "data.npz", "data.csv"])
+@pytest.mark.parametrize("options", [(), ("-a", "omp", "-s", "2"), ("-a", "threshold"), ("-a", "basis-pursuit")])
+def test_sparse_codes_are_the_dense_ones(roadict, folder, monkeypatch, name, options):
+    monkeypatch.setattr(encode, "BLOCK_ROWS", 50)
+    dense = roadict("encode", "model.npz", name, "-o", "dense.npy", *options)
+    result = roadict("encode", "model.npz", name, "-o", "codes.npz", "--sparse", *options)
+    assert result.code == 0, result.err
+    assert result.out == dense.out.replace("dense.npy", "codes.npz")
+    codes = scipy.sparse.load_npz("codes.npz")
+    assert codes.format == "csr"
+    np.testing.assert_array_equal(codes.toarray(), np.load("dense.npy"))
+    assert codes.nnz == np.count_nonzero(np.load("dense.npy"))
+
+
+def test_sparse_codes_with_missing_entries_in_float32(roadict, folder):
+    holes = DATA.astype(np.float32)
+    holes[3, 2] = np.nan
+    np.save("holes.npy", holes)
+    for output, more in (("dense.npy", ()), ("codes.npz", ("--sparse",))):
+        assert roadict("encode", "model.npz", "holes.npy", "-o", output, "--missing", "-q", *more) == (0, "", "")
+    codes = scipy.sparse.load_npz("codes.npz")
+    assert codes.dtype == np.float32
+    np.testing.assert_array_equal(codes.toarray(), np.load("dense.npy"))
+
+
+def test_zeros_need_no_memory(roadict, folder):
+    model, rng = load("model.npz"), np.random.default_rng(0)
+    atoms = rng.standard_normal((500, 6))
+    model.components_, model.atom_usage_, model.codes_ = atoms, np.ones(500), None
+    model.save("wide.npz")
+    np.save("long.npy", rng.standard_normal((30_000, 6)))
+    options = ("-a", "omp", "-s", "2", "--sparse", "--jobs", "2")
+    roadict("encode", "wide.npz", "data.npy", "-o", "codes.npz", *options)  # compiles
+    tracemalloc.start()
+    result = roadict("encode", "wide.npz", "long.npy", "-o", "codes.npz", *options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.code == 0, result.err
+    codes = scipy.sparse.load_npz("codes.npz")
+    assert codes.shape == (30_000, 500)
+    assert peak < 8 * 30_000 * 500 / 5
+
+
+def test_sparse_codes_need_an_npz_file(roadict, folder):
+    before = contents(folder)
+    result = roadict("encode", "model.npz", "data.npy", "-o", "codes.npy", "--sparse")
+    assert_refused(result, "output codes.npy must end in .npz")
+    assert contents(folder) == before
+
+
+def test_a_failure_leaves_the_old_codes(roadict, folder, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    Path("codes.npz").write_bytes(b"mine")
+    before = contents(folder)
+    monkeypatch.setattr(os, "replace", full)
+    assert_refused(roadict("encode", "model.npz", "data.npy", "-o", "codes.npz", "--sparse"), "No space left")
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("more", [(), ("--sparse",)])
+def test_data_cut_while_they_are_read(roadict, folder, monkeypatch, more):
+    code = SparseCoder._transform
+
+    def cut(coder, block, *arguments, **others):
+        os.truncate("data.npy", 128 + 8 * 6 * 60)
+        return code(coder, block, *arguments, **others)
+
+    np.save("data.npy", np.tile(DATA, (300, 1)))  # more than is read ahead
+    monkeypatch.setattr(SparseCoder, "_transform", cut)
+    result = roadict("encode", "model.npz", "data.npy", "-o", "codes.npz", *more)
+    assert_refused(result, "data.npy ends within row")
+    assert not Path("codes.npz").exists()
+
+
+def test_errors_number_the_rows_of_the_file(roadict, folder, monkeypatch):
+    monkeypatch.setattr(encode, "BLOCK_ROWS", 50)
+    holes = DATA.copy()
+    holes[77, 2] = np.nan
+    np.save("holes.npy", holes)
+    assert_refused(roadict("encode", "model.npz", "holes.npy", "-o", "codes.npz"), "row 77, column 2, counting from 0")
+    holes[78] = np.nan
+    np.save("holes.npy", holes)
+    assert_refused(roadict("encode", "model.npz", "holes.npy", "-o", "codes.npz", "--missing"), "row 78, counting")
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_the_error_does_not_depend_on_the_unit(roadict, folder, monkeypatch, scale):
+    monkeypatch.setattr(encode, "BLOCK_ROWS", 50)
+    scaled = scale * DATA
+    scaled[:50] = 0  # the first block has no unit
+    np.save("scaled.npy", scaled)
+    result = roadict("encode", "model.npz", "scaled.npy", "-o", "codes.npy", "-a", "omp", "-s", "1")
+    residual = DATA[50:] - np.load("codes.npy")[50:] / scale @ load("model.npz").components_
+    assert f"relative error {np.linalg.norm(residual) / np.linalg.norm(DATA[50:]):.3g}" in result.out
 
 
 def test_encoding_float32_does_not_warn_for_every_sample(roadict, folder):

@@ -1,14 +1,10 @@
-"""The active set of Lasso and OMP: warm starts, float32, threads, sparse codes, blocks."""
-
-import warnings
+"""The active set of Lasso and OMP: warm starts, float32, threads, blocks."""
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from coding import K, M, code, every_case, fit, lasso_gap, samples, unit_rows
+from coding import code, fit, lasso_gap, unit_rows
 from roadict.coders.lasso import lasso_block
-from roadict.coders.registry import encode_sparse
 
 
 def patches(n, seed=0):
@@ -70,22 +66,6 @@ def test_threads_and_chunks_do_not_matter_in_either_dtype(algorithm, arguments, 
     np.testing.assert_array_equal(code(data, dictionary, algorithm, n_jobs=3, **arguments), codes)
     for part in (slice(0, 1), slice(700, 741)):
         np.testing.assert_array_equal(code(data[part], dictionary, algorithm, **arguments), codes[part])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@every_case
-def test_sparse_codes_equal_dense_ones(algorithm, arguments, dtype):
-    data, dictionary = samples(700).astype(dtype), (2.0 ** np.arange(K)[:, None] * unit_rows((K, M))).astype(dtype)
-    data[5] = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        dense = code(data[:600], dictionary, algorithm, **arguments)
-        found = encode_sparse(data[:600], None, dictionary, algorithm=algorithm, **arguments)
-        nothing = encode_sparse(data[:0], None, dictionary, algorithm=algorithm, **arguments)
-    assert found.dtype == dtype
-    assert found.has_sorted_indices
-    np.testing.assert_array_equal(found.toarray(), dense)
-    assert nothing.shape == (0, K)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from roadict.checkpoints.schedule import fingerprint
 from roadict.ranks import collectives
@@ -58,6 +59,24 @@ def test_rows_gathered_on_the_root_are_sent_to_no_other_rank(on_ranks, monkeypat
         np.testing.assert_array_equal(first, ROWS)
         assert [other.shape for other in others] == [(0, 4)] * (size - 1)
     assert on_ranks(3, lambda comm: offset(comm, 5 + comm.rank)) == [0, 5, 11]
+
+
+@pytest.mark.parametrize("gather", [gathered, gathered_on_root])
+def test_sparse_rows_are_gathered(on_ranks, monkeypatch, gather):
+    monkeypatch.setattr(collectives, "BLOCK_ROWS", 6)
+    rows = np.where(np.abs(ROWS) > 1, ROWS, 0).astype(np.float32)
+    for size, cuts in CUTS.items():
+        parts = [scipy.sparse.csr_array(part) for part in np.split(rows, cuts)]
+        first, *others = on_ranks(size, lambda comm, parts=parts: gather(comm, parts[comm.rank]))
+        assert first.dtype == np.float32
+        np.testing.assert_array_equal(first.toarray(), rows)
+        for other in others:
+            np.testing.assert_array_equal(other.toarray(), rows if gather is gathered else rows[:0])
+
+
+def test_codes_that_were_not_stored_cannot_be_gathered():
+    with pytest.raises(ValueError, match=r"store_codes=True, or use transform\(X, sparse=True\)"):
+        gathered(SERIAL, None)
 
 
 def test_picked_rows_are_numbered_over_all_ranks(ranks):

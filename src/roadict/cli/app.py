@@ -1,4 +1,4 @@
-"""The command line: encode, show, demo; other commands are in ``learn``, ``pictures``, ``experiments``, ``studio``."""
+"""The command line: the program, show, demo; the other commands have files of their own."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from roadict import __version__
-from roadict.cli import experiments, learn, pictures, studio
+from roadict.cli import encode, experiments, learn, pictures, studio
 from roadict.cli.console import (
     BAD_INPUT,
     EXPECTED_ERRORS,
@@ -17,28 +17,12 @@ from roadict.cli.console import (
     error_text,
     print_error,
     progress_bar,
-    showing_warnings,
 )
 from roadict.cli.help import UsageError, examples, usage_message
 from roadict.cli.learn import fit_with_progress, report
-from roadict.cli.options import (
-    AlgorithmOption,
-    BoundOption,
-    CodesFileOption,
-    CoefficientsOption,
-    DataArgument,
-    EncodeMissingOption,
-    JobsOption,
-    KeyOption,
-    ModelArgument,
-    QuietOption,
-    WeightOption,
-)
+from roadict.cli.options import ModelArgument, QuietOption
 from roadict.cli.stability import stability_summary, stability_table
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
-
-ENCODE_ROWS = 5000
-"""Samples coded between two progress updates."""
 
 app = typer.Typer(
     name="roadict",
@@ -48,6 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 learn.add_commands(app)
+encode.add_commands(app)
 pictures.add_commands(app)
 experiments.add_commands(app)
 studio.add_commands(app)
@@ -90,57 +75,6 @@ def _root(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(BAD_INPUT)
-
-
-@app.command(
-    epilog=examples(
-        "roadict encode model.npz new.npy -o codes.npz",
-        "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
-    )
-)
-def encode(
-    model_file: ModelArgument,
-    data: DataArgument,
-    output: CodesFileOption,
-    algorithm: AlgorithmOption = None,
-    n_nonzero_coefs: CoefficientsOption = None,
-    alpha: WeightOption = None,
-    epsilon: BoundOption = None,
-    missing: EncodeMissingOption = False,
-    jobs: JobsOption = None,
-    key: KeyOption = None,
-    quiet: QuietOption = False,
-) -> None:
-    """Encode signals in a learned dictionary, one row of codes per signal."""
-    check_output(output, (".npz", ".npy"), inputs=(model_file, data))
-    from roadict.estimators import load
-    from roadict.files.atomic import atomic_write
-    from roadict.files.tables import read_matrix
-    from roadict.runs.result import relative_error
-
-    model = load(model_file)
-    coder = model.sparse_coder(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon)
-    coder.n_jobs = jobs
-    if missing:
-        coder.missing_values = np.nan
-    X = read_matrix(data, key)
-    with showing_warnings(), progress_bar(quiet, "encoding") as advance:
-        parts = []
-        for start in range(0, len(X), ENCODE_ROWS):
-            parts.append(coder.transform(X[start : start + ENCODE_ROWS]))
-            advance(min(start + ENCODE_ROWS, len(X)), len(X), "samples")
-    codes = np.concatenate(parts)
-    with atomic_write(output) as file:
-        if output.suffix.lower() == ".npy":
-            np.save(file, codes)
-        else:
-            np.savez_compressed(file, codes=codes)
-    if not quiet:
-        observed = ~np.isnan(X)
-        error = relative_error(np.where(observed, X, 0), observed, codes, model.components_)
-        per_sample = (codes != 0).sum(axis=1).mean()
-        typer.echo(f"{len(codes)} samples, {per_sample:.2f} coefficients per sample, relative error {error:.3g}")
-        typer.echo(f"codes: {output}")
 
 
 @app.command(epilog=examples("roadict show model.npz -o atoms.png"))

@@ -57,6 +57,7 @@ from roadict.cli.options import (
 )
 from roadict.cli.stability import measure_and_save, stability_summary
 from roadict.runs.signals import WorkStoppedError, stop_requests
+from roadict.tensors import is_sparse
 
 if TYPE_CHECKING:
     from roadict.checkpoints.schedule import Checkpoint
@@ -298,7 +299,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
             raise SilentExitError(code) from None
         raise WorkStoppedError(f"{stopped}; continue with --resume", code) from None
     own = model.codes_
-    if comm.size > 1:
+    if comm.size > 1 and own is not None:
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
         if not task.gather:
             on_all_ranks(comm, lambda: _write_part(output, own, comm))
@@ -311,8 +312,8 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         report(model)
         if task.stability:
             typer.echo(stability_summary(model.atom_stability_))
-        if comm.size > 1 and not task.gather:
-            typer.echo(f"codes: {_part(output, 0, comm.size)} and so on, in sample order")
+        if comm.size > 1 and not task.gather and own is not None:
+            typer.echo(f"codes: {_part(output, 0, comm.size, own)} and so on, in sample order")
         typer.echo(f"model: {output}")
 
 
@@ -329,15 +330,18 @@ def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:
         check_output(_part(task.output, comm.rank, comm.size), (".npy",), inputs)
 
 
-def _part(output: Path, rank: int, size: int) -> Path:
-    return output.with_name(f"{output.stem}.codes-{rank}-of-{size}.npy")
+def _part(output: Path, rank: int, size: int, codes: Any = None) -> Path:
+    """File with a rank's codes; sparse ones are a file of SciPy."""
+    return output.with_name(f"{output.stem}.codes-{rank}-of-{size}.{'npz' if is_sparse(codes) else 'npy'}")
 
 
-def _write_part(output: Path, codes: NDArray[Any], comm: "Comm") -> None:
+def _write_part(output: Path, codes: Any, comm: "Comm") -> None:
+    from scipy.sparse import save_npz
+
     from roadict.files.atomic import atomic_write
 
-    with atomic_write(_part(output, comm.rank, comm.size)) as file:
-        np.save(file, codes)
+    with atomic_write(_part(output, comm.rank, comm.size, codes)) as file:
+        (save_npz if is_sparse(codes) else np.save)(file, codes)
 
 
 def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: str) -> None:

@@ -114,6 +114,10 @@ BoundOption = Annotated[
     float | None,
     typer.Option(help="omp, mp, basis-pursuit: bound on the relative error of each sample, such as 0.05."),
 ]
+SparseOption = Annotated[
+    bool,
+    typer.Option("--sparse", help="Write a sparse matrix, for scipy.sparse.load_npz (.npz): memory for nonzeros only."),
+]
 EncodeMissingOption = Annotated[
     bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries. Default: as in learn.")
 ]

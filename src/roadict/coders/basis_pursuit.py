@@ -1,5 +1,7 @@
 """Basis pursuit: the smallest Σ|codes| that reproduces a sample, or stays within an error bound."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -131,7 +133,7 @@ def _basis_pursuit_chunk(rows, columns, gram, observed, samples, squares, signs,
     return n_unconverged
 
 
-def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None) -> tuple[Array, int]:
+def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None, sparse: bool = False) -> tuple[Any, int]:
     """Minimise ``Σ|codes|`` subject to ``‖sample - codes @ dictionary‖ ≤ epsilon ‖sample‖``.
 
     If no codes meet the bound, the result has the smallest Σ|codes| among the best fits. The solution lies on the Lasso
@@ -143,10 +145,12 @@ def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None) ->
     epsilon : array of shape (n_samples,)
         0: equality.
     n_jobs : int or None
+    sparse : bool
+        Whether to return a CSR array.
 
     Returns
     -------
-    codes : array of shape (n_samples, n_components)
+    codes : array or CSR array of shape (n_samples, n_components)
     n_unconverged : int
         Number of samples whose codes are not proven optimal (to 1e-9, if rounding allows it).
 
@@ -154,5 +158,4 @@ def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None) ->
     ----------
     S. Chen, D. Donoho and M. Saunders, "Atomic decomposition by basis pursuit", 1998.
     """
-    codes, n_unconverged = encode_supports(_basis_pursuit_chunk, problem, epsilon, n_jobs=n_jobs)
-    return codes, n_unconverged
+    return encode_supports(_basis_pursuit_chunk, problem, epsilon, sparse=sparse, n_jobs=n_jobs)

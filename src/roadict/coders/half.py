@@ -1,6 +1,7 @@
 """Sparse coding with an ℓ1/2 penalty, by iterative half thresholding."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,13 +100,12 @@ def _half_chunk(rows, columns, gram, observed, samples, codes, alpha, sparsity, 
     return n_unconverged
 
 
-def _leave_zero(problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None) -> Array:
+def _leave_zero(problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None, sparse: bool) -> Any:
     """Replace the starts that are missing or zero by Lasso codes."""
     with np.errstate(over="ignore"):
         weights = np.where(alpha < 0, alpha, CUT * (2 * np.abs(alpha)) ** (2 / 3))
     if start is None:
-        codes: Array = lasso(problem, weights, None, n_jobs)[0]
-        return codes
+        return lasso(problem, weights, None, n_jobs, sparse)[0]
     zero = ~start.any(axis=1)
     if not zero.any():
         return start
@@ -122,7 +122,8 @@ def half(
     sparsity: NDArray[np.integer],
     start: Array | None,
     n_jobs: int | None,
-) -> tuple[Array, int]:
+    sparse: bool = False,
+) -> tuple[Any, int]:
     """Descend on ``½‖sample - codes @ dictionary‖² + alpha Σ√|codes|`` by gradient steps and half thresholding.
 
     The objective has many minima, including zero: samples without a start, or with zeros as their start, begin at the
@@ -139,10 +140,12 @@ def half(
         Number of nonzero codes; 0: determined by alpha.
     start : array of shape (n_samples, n_components) or None
     n_jobs : int or None
+    sparse : bool
+        Whether to return a CSR array.
 
     Returns
     -------
-    codes : array of shape (n_samples, n_components)
+    codes : array or CSR array of shape (n_samples, n_components)
     n_unconverged : int
         Number of samples that did not reach a fixed point.
 
@@ -152,7 +155,7 @@ def half(
     solver", 2012.
     """
     if not sparsity.any():
-        start = _leave_zero(problem, alpha, start, n_jobs)
+        start = _leave_zero(problem, alpha, start, n_jobs, sparse)
     norm = float(np.linalg.norm(problem.rows, 2))
     step = 0.99 / norm**2 if norm > 0 else 1.0
-    return encode_chunks(_half_chunk, problem, alpha, sparsity, step, start=start, n_jobs=n_jobs)
+    return encode_chunks(_half_chunk, problem, alpha, sparsity, step, start=start, sparse=sparse, n_jobs=n_jobs)

@@ -1,5 +1,7 @@
 """Matching pursuit: one atom and one product per step."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +56,9 @@ def _mp_chunk(rows, columns, gram, observed, samples, codes, sparsity, epsilon):
     return 0
 
 
-def mp(problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None) -> Array:
+def mp(
+    problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n_jobs: int | None, sparse: bool = False
+) -> Any:
     """Repeatedly subtract from the residual its projection onto the atom that correlates best with it.
 
     Atoms are compared at unit norm. Once ``sparsity`` atoms are in use, only these are refined, to convergence: their
@@ -68,13 +72,15 @@ def mp(problem: ScaledProblem, sparsity: NDArray[np.integer], epsilon: Array, n_
     epsilon : array of shape (n_samples,)
         Relative error at which the coding of a sample stops.
     n_jobs : int or None
+    sparse : bool
+        Whether to return a CSR array.
 
     Returns
     -------
-    array of shape (n_samples, n_components)
+    array or CSR array of shape (n_samples, n_components)
 
     References
     ----------
     S. Mallat and Z. Zhang, "Matching pursuits with time-frequency dictionaries", 1993.
     """
-    return encode_chunks(_mp_chunk, problem, sparsity, epsilon, n_jobs=n_jobs)[0]
+    return encode_chunks(_mp_chunk, problem, sparsity, epsilon, sparse=sparse, n_jobs=n_jobs)[0]

@@ -128,8 +128,8 @@ def encode_sparse(
     warn: bool = True,
     **settings: Any,
 ) -> scipy.sparse.csr_array:
-    """Code like ``encode``, but return a CSR array; "omp" and "lasso" need no memory for zeros."""
-    return scipy.sparse.csr_array(_encode(data, observed, dictionary, algorithm, n_jobs, warn, sparse=True, **settings))
+    """Code like ``encode``, but return a CSR array; there is no dense one in between."""
+    return _encode(data, observed, dictionary, algorithm, n_jobs, warn, sparse=True, **settings)
 
 
 def _encode(
@@ -151,21 +151,19 @@ def _encode(
         problem = scale_problem(data, observed, dictionary, per_atom=True, dtype=dtype)
         counts = _sparsity(problem, n_nonzero_coefs, epsilon is not None, capped=algorithm != "mp")
         if algorithm in ("sp", "cosamp"):
-            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs)
+            return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs, sparse)
         bounds = _bounds(problem, epsilon)
-        return (
-            omp(problem, counts, bounds, n_jobs, sparse) if algorithm == "omp" else mp(problem, counts, bounds, n_jobs)
-        )
+        return (omp if algorithm == "omp" else mp)(problem, counts, bounds, n_jobs, sparse)
     problem = scale_problem(data, observed, dictionary, per_atom=False, dtype=dtype)
     if algorithm == "threshold":
-        return threshold(problem, _weights(problem, alpha), n_jobs)
+        return threshold(problem, _weights(problem, alpha), n_jobs, sparse)
     if algorithm == "half":
         counts = _sparsity(problem, n_nonzero_coefs or 0, False)
-        codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs)
+        codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs, sparse)
     elif algorithm == "lasso":
         codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs, sparse)
     else:
-        codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs)
+        codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs, sparse)
     if n_unconverged and warn:
         text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
         warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)

@@ -131,9 +131,10 @@ def encode_chunks(
     kernel: Callable[..., Any],
     problem: ScaledProblem,
     *parameters: Any,
-    start: Array | None = None,
+    start: Any = None,
+    sparse: bool = False,
     n_jobs: int | None = None,
-) -> tuple[Array, int]:
+) -> tuple[Any, int]:
     """Run a kernel over chunks of samples on threads; the chunks do not depend on the number of threads.
 
     Parameters
@@ -144,40 +145,50 @@ def encode_chunks(
     problem : ScaledProblem
     *parameters
         Arrays have one entry per sample and are split like the data.
-    start : array of shape (n_samples, n_components), default=None
+    start : array or CSR array of shape (n_samples, n_components), default=None
         Initial codes; None: zeros.
+    sparse : bool
+        Whether to return a CSR array; only chunks are dense in between.
     n_jobs : int or None
         Threads.
 
     Returns
     -------
-    codes : array of shape (n_samples, n_components)
+    codes : array or CSR array of shape (n_samples, n_components)
         In the dtype of the data.
     n_unconverged : int
         Number of samples that have not converged.
     """
-    data, n_samples = problem.data, len(problem.data)
-    codes = np.empty((n_samples, len(problem.rows)), data.dtype)
+    data, n_samples, n_components = problem.data, len(problem.data), len(problem.rows)
+    codes = np.empty((0 if sparse else n_samples, n_components), data.dtype)
     n_chunks = -(-n_samples // CHUNK)
     n_unconverged = [0] * n_chunks
+    found: list[Any] = [None] * n_chunks
 
     def task(chunk: int) -> None:
         part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
         exponents, atom_exponents = problem.exponents[part], problem.atom_exponents
         samples = np.ldexp(data[part].astype(np.float64, order="C"), -exponents[:, None])
         if start is None:
-            chunk_codes: Array = np.zeros((len(samples), codes.shape[1]))
+            chunk_codes: Array = np.zeros((len(samples), n_components))
         else:
-            chunk_codes = _rescale_codes(start[part].astype(np.float64, order="C"), -exponents, -atom_exponents)
+            initial = start[part].toarray() if scipy.sparse.issparse(start) else start[part]
+            chunk_codes = _rescale_codes(initial.astype(np.float64, order="C"), -exponents, -atom_exponents)
         split = (p[part] if isinstance(p, np.ndarray) else p for p in parameters)
         fixed = problem.rows, problem.columns, problem.gram, problem.observed[part], samples
         n_unconverged[chunk] = kernel(*fixed, chunk_codes, *split)
         with np.errstate(over="ignore", under="ignore"):
-            codes[part] = _rescale_codes(chunk_codes, exponents, atom_exponents)
+            chunk_codes = _rescale_codes(chunk_codes, exponents, atom_exponents).astype(data.dtype, copy=False)
+        if sparse:
+            places = np.nonzero(chunk_codes)
+            counts = np.bincount(places[0], minlength=len(samples))
+            found[chunk] = counts, places[1].astype(np.int32), chunk_codes[places]
+        else:
+            codes[part] = chunk_codes
 
     with Workers(n_jobs) as workers:
         workers.run(task, n_chunks)
-    return codes, sum(n_unconverged)
+    return _stacked(found, n_components, data.dtype) if sparse else codes, sum(n_unconverged)
 
 
 Supports = tuple[NDArray[np.int64], NDArray[np.int64], Array]
@@ -247,7 +258,7 @@ def encode_supports(
         with np.errstate(over="ignore", under="ignore"):
             values = _shift(values[: len(atoms)], exponents - problem.atom_exponents[atoms]).astype(data.dtype)
         if sparse:
-            found[chunk] = counts.copy(), atoms.copy(), values
+            found[chunk] = counts.copy(), atoms.astype(np.int32), values
         else:
             scatter(counts, atoms, values, codes[part])
 
@@ -257,11 +268,15 @@ def encode_supports(
         n_unconverged = [0] * n_chunks
         found: list[Any] = [None] * n_chunks
         workers.run(task, n_chunks)
-    if not sparse:
-        return codes, sum(n_unconverged)
-    found.append((*empty_supports(0, n_components, n_features)[:2], np.empty(0, data.dtype)))
+    return _stacked(found, n_components, data.dtype) if sparse else codes, sum(n_unconverged)
+
+
+def _stacked(found: list[Any], n_components: int, dtype: DTypeLike) -> scipy.sparse.csr_array:
+    """Return the supports of all chunks as one CSR array, with sorted indices and no stored zeros."""
+    found.append((np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, dtype)))
     counts, atoms, values = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     starts = np.concatenate([[0], np.cumsum(counts)])
-    result = scipy.sparse.csr_array((values, atoms, starts), shape=(n_samples, n_components))
+    result = scipy.sparse.csr_array((values, atoms, starts), shape=(len(counts), n_components))
     result.sort_indices()
-    return result, sum(n_unconverged)
+    result.eliminate_zeros()  # codes that underflow
+    return result

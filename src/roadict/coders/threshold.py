@@ -1,6 +1,7 @@
 """Soft thresholding of correlations: one pass, no fit."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):
     return 0
 
 
-def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None) -> Array:
+def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None, sparse: bool = False) -> Any:
     """Soft-threshold the inner products of every sample with the atoms: the Lasso codes of orthonormal atoms.
 
     Parameters
@@ -33,11 +34,13 @@ def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None) -> Array
     alpha : array of shape (n_samples,)
         Threshold in the units of the scaled problem; negative: minus the share of the one that makes all codes zero.
     n_jobs : int or None
+    sparse : bool
+        Whether to return a CSR array.
 
     Returns
     -------
-    array of shape (n_samples, n_components)
+    array or CSR array of shape (n_samples, n_components)
     """
     # Unlike fitted codes, inner products are proportional to the atoms.
     problem = replace(problem, atom_exponents=-problem.atom_exponents)
-    return encode_chunks(_threshold_chunk, problem, alpha, n_jobs=n_jobs)[0]
+    return encode_chunks(_threshold_chunk, problem, alpha, sparse=sparse, n_jobs=n_jobs)[0]

@@ -5,16 +5,21 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from roadict.estimators.streaming import pack_stream, unpack_stream
 from roadict.road.noise import EpsilonPath
 from roadict.road.number import NumberPath
-from roadict.runs.history import COLUMNS, TWO_STAGE_COLUMNS, Finished, History
+from roadict.runs.history import COLUMNS, DESCENT_COLUMNS, TWO_STAGE_COLUMNS, Finished, History
 from roadict.runs.loop import StopReason
-from roadict.tensors import plain
+from roadict.tensors import is_sparse, plain
 
 Arrays = dict[str, NDArray[Any]]
 
-MATRICES = ("components_", "codes_", "atom_usage_")
+MATRICES = ("components_", "atom_usage_")
+CSR = "codes_csr_"
+CSR_ARRAYS = ("data", "indices", "indptr", "shape")
+"""Arrays of sparse codes, and their prefix. A file with neither these nor ``codes_`` is of a fit without codes."""
 NUMBERS = {
     "ROAD": ("objective_", "error_", "transform_alpha_", "epsilon_"),
     "ROADCV": ("objective_", "error_", "transform_alpha_", "epsilon_"),
@@ -42,6 +47,11 @@ def pack(model: Any) -> Arrays:
     """Collect the attributes of a fitted model, without those that are None."""
     names = (*MATRICES, *NUMBERS[kind_of(model)], *WHOLE_NUMBERS, *STARTS, "stop_reason_", "rho_", "atom_stability_")
     arrays = {name: np.asarray(plain(getattr(model, name))) for name in names if getattr(model, name, None) is not None}
+    if is_sparse(model.codes_):
+        codes = csr_array(model.codes_)
+        arrays |= {f"{CSR}{name}": np.asarray(getattr(codes, name)) for name in CSR_ARRAYS}
+    elif model.codes_ is not None:
+        arrays["codes_"] = np.asarray(plain(model.codes_))
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=str)
     path = getattr(model, "epsilon_path_", None)
@@ -50,18 +60,20 @@ def pack(model: Any) -> Arrays:
     if kind_of(model) == "ROADCV":
         arrays |= {f"{CHOICE}{name}": column for name, column in model.cv_results_.items()}
         arrays["flat_"] = np.asarray(model.flat_)
+    if hasattr(model, "_stream_"):
+        arrays |= pack_stream(model._stream_)
     return arrays | {f"history_{name}": column for name, column in model.history_.items()}
 
 
 def unpack(model: Any, arrays: Arrays) -> None:
     """Set the attributes; raises KeyError, TypeError or ValueError if they are inconsistent."""
     for name in MATRICES:
-        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} must hold finite numbers")
+        _check_finite(name, arrays[name])
         setattr(model, name, arrays[name])
     n_components, n_features = model.components_.shape
-    if model.codes_.ndim != 2 or model.codes_.shape[1] != n_components or model.atom_usage_.shape != (n_components,):
-        raise ValueError("the shape of codes_ or atom_usage_ does not match components_")
+    if model.atom_usage_.shape != (n_components,):
+        raise ValueError("the shape of atom_usage_ does not match components_")
+    model.codes_ = _checked_codes(arrays, n_components)
     kind = kind_of(model)
     for name in NUMBERS[kind]:
         setattr(model, name, float(arrays[name]) if name in arrays else None)
@@ -88,15 +100,48 @@ def unpack(model: Any, arrays: Arrays) -> None:
     model.history_ = History(columns, Finished(model.objective_, model.error_, getattr(model, "exact_", False)))
     if kind != "AlternatingDictionaryLearning":
         model.stationarity_ = last_stationarity(model.history_)
+    if "stream_counts" in arrays:
+        model._stream_ = unpack_stream(arrays, model.components_.shape, model.components_.dtype)
     if "atom_stability_" in arrays:
         model.atom_stability_ = _checked_stability(arrays["atom_stability_"], n_components)
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
 
 
+def _check_finite(name: str, values: NDArray[Any]) -> None:
+    if values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise ValueError(f"{name} must hold finite numbers")
+
+
+def _checked_codes(arrays: Arrays, n_components: int) -> NDArray[Any] | csr_array | None:
+    """Return dense or sparse codes, or None; SciPy would read beyond its arrays at indices out of range."""
+    if "codes_" in arrays:
+        codes = arrays["codes_"]
+        _check_finite("codes_", codes)
+        if codes.ndim != 2 or codes.shape[1] != n_components:
+            raise ValueError("the shape of codes_ does not match components_")
+        return codes
+    if not any(name.startswith(CSR) for name in arrays):
+        return None
+    data, indices, indptr, shape = (arrays[f"{CSR}{name}"] for name in CSR_ARRAYS)
+    _check_finite("codes_", data)
+    if data.dtype not in (np.float32, np.float64) or any(a.dtype.kind != "i" for a in (indices, indptr, shape)):
+        raise ValueError("the arrays of codes_ have wrong dtypes")
+    if (
+        any(array.ndim != 1 for array in (data, indices, indptr))
+        or shape.tolist() != [len(indptr) - 1, n_components]
+        or not indptr[-1] == len(indices) == len(data)
+    ):
+        raise ValueError("the shapes of the arrays of codes_ do not match each other or components_")
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any() or not ((indices >= 0) & (indices < n_components)).all():
+        raise ValueError("codes_ has indices out of range")
+    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+
+
 def last_stationarity(history: History) -> float | None:
     """Return the stationarity at the end of a descent; None: there was none."""
-    return float(history["stationarity"][-1]) if "stationarity" in history else None
+    known = history["stationarity"][np.isfinite(history["stationarity"])] if "stationarity" in history else []
+    return float(known[-1]) if len(known) else None
 
 
 def _checked_stability(values: NDArray[Any], n_components: int) -> NDArray[Any]:
@@ -114,8 +159,8 @@ def _set_starts(model: Any, arrays: Arrays) -> None:
 
 def _columns(kind: str, arrays: Arrays) -> Arrays:
     if kind != "AlternatingDictionaryLearning":
-        descended = ("stationarity",) if "history_stationarity" in arrays else ()
-        return {name: arrays[f"history_{name}"] for name in (*COLUMNS, *descended)}
+        names = [*COLUMNS, *(name for name in DESCENT_COLUMNS if f"history_{name}" in arrays)]
+        return {name: arrays[f"history_{name}"] for name in names}
     former = "history_primal" in arrays
     names = {name: FORMER_NAMES.get(name, name) if former else name for name in TWO_STAGE_COLUMNS}
     return {name: arrays[f"history_{saved}"] for name, saved in names.items()}

@@ -51,7 +51,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     model: Model = estimator().set_params(**values)
     try:
         unpack(model, arrays)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise models.ModelFileError(
             f"{os.fspath(path)} is not a complete {kind} model ({error}); save it again"
         ) from error

@@ -4,10 +4,11 @@ import numbers
 import os
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,7 @@ from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.estimators.attributes import kind_of, pack
-from roadict.estimators.shared import decode, validate
+from roadict.estimators.shared import check_sparse_output, decode, validate
 from roadict.estimators.sparse_coder import SparseCoder
 from roadict.files import models
 from roadict.ranks.collectives import total
@@ -48,6 +49,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     components_: Array
     codes_: Any
+    """Array, CSR array, or None if the fit did not store codes."""
     atom_stability_: NDArray[np.float64]
     n_components: int | None
     max_iter: int
@@ -119,22 +121,31 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The ranks of a fit."""
         return SERIAL
 
-    def transform(self, X: ArrayLike) -> Array:
+    @overload
+    def transform(self, X: ArrayLike, *, sparse: Literal[False] = False) -> Array: ...
+    @overload
+    def transform(self, X: ArrayLike, *, sparse: Literal[True]) -> csr_array: ...
+    def transform(self, X: ArrayLike, *, sparse: bool = False) -> Any:
         """Code samples in the learned dictionary from their observed entries, as ``sparse_coder()`` does.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+        sparse : bool, default=False
+            Whether to return a SciPy CSR array, which takes memory for nonzero codes only. Not a tensor even if X is
+            one, and not for the data frames of ``set_output``.
 
         Returns
         -------
-        array of shape (n_samples, n_components)
+        array or CSR array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
         self._check_parameters()
+        if sparse:
+            check_sparse_output(self)
         data, observed = self._validate(X, reset=False)
-        codes: Array = like(X, self.sparse_coder()._encode(data, observed, plain(self.components_).astype(data.dtype)))
-        return codes
+        codes = self.sparse_coder()._encode(data, observed, plain(self.components_).astype(data.dtype), sparse)
+        return codes if sparse else like(X, codes)
 
     def sparse_coder(
         self,
@@ -183,12 +194,12 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Raise ValueError for parameters out of bounds; implemented by subclasses."""
         raise NotImplementedError
 
-    def inverse_transform(self, codes: ArrayLike) -> Array:
+    def inverse_transform(self, codes: Any) -> Array:
         """Turn codes back into samples.
 
         Parameters
         ----------
-        codes : array of shape (n_samples, n_components)
+        codes : array, or sparse array or matrix of SciPy, of shape (n_samples, n_components)
 
         Returns
         -------
@@ -224,7 +235,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Save the model to a plain ``.npz`` file without pickles, for ``roadict.load``.
 
         ``callback``, ``checkpoint``, ``dict_init``, ``code_init`` and a non-integer ``random_state`` are not saved. In
-        a process group the codes are those of this rank's samples.
+        a process group the codes are those of this rank's samples. Sparse codes stay sparse.
 
         Parameters
         ----------
@@ -278,8 +289,9 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _convert_outputs_like(self, X: Any) -> None:
         """Convert the arrays of the fit to tensors if X is one."""
         if is_tensor(X):
-            self.components_, self.codes_ = like(X, self.components_), like(X, self.codes_)
-            self.atom_usage_ = like(X, self.atom_usage_)
+            self.components_, self.atom_usage_ = like(X, self.components_), like(X, self.atom_usage_)
+            if isinstance(self.codes_, np.ndarray):  # neither CSR nor None
+                self.codes_ = like(X, self.codes_)
 
     def _check_run(self) -> None:
         """Check the parameters common to all learners."""

@@ -32,7 +32,7 @@ from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
-from roadict.road.stream import continued
+from roadict.road.stream import Stream, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
@@ -387,11 +387,11 @@ class ROAD(Learner):
         before: Streaming | None = getattr(self, "_stream_", None)
         samples = self._validate_on_ranks(X, sample_weight, comm, before)
         n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
-        if before is not None and before.stream is not None:
-            self._update(before, samples, n_seen, comm)
-            return self
-        if before is not None and before.is_exact:
-            self._stream_ = before._replace(n_seen=n_seen)
+        if before is not None and not before.waiting:
+            if before.stream is None:  # exact data
+                self._stream_ = before._replace(n_seen=n_seen)
+            else:
+                self._update(before, before.stream, samples, n_seen, comm)
             return self
         parts = (*(() if before is None else before.waiting), samples)
         waiting = joined(parts)
@@ -403,14 +403,12 @@ class ROAD(Learner):
             self._convert_outputs_like(X)
             before = self._stream_
         if n_seen < needed:
-            self._stream_ = before._replace(stream=None, n_seen=n_seen, waiting=parts)
+            self._stream_ = before._replace(n_seen=n_seen, waiting=parts)
         return self
 
-    def _update(self, before: Streaming, samples: Samples, n_seen: int, comm: Comm) -> None:
+    def _update(self, before: Streaming, stream: Stream, samples: Samples, n_seen: int, comm: Comm) -> None:
         """Take a part of a stream in mini-batches."""
-        assert before.stream is not None
-        threads = local_threads(self.n_jobs, comm)
-        stream, seen = updated(before.stream, samples, before.unit, comm, threads)
+        stream, seen = updated(stream, samples, before.unit, comm, local_threads(self.n_jobs, comm))
         total = add_up(seen)
         self.components_ = stream.dictionary.astype(before.dtype)
         self.objective_ = total.objective / stream.weight * before.unit

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, validate_data
 
 from roadict import checks
-from roadict.tensors import plain
+from roadict.tensors import is_sparse, plain
 
 Array = NDArray[np.floating]
 
@@ -48,14 +49,39 @@ def validate(
     return checks.split_missing(data, missing, first_row)
 
 
-def decode(codes: ArrayLike, dictionary: Array) -> Array:
-    """Turn codes of shape (n_samples, n_components) into samples of shape (n_samples, n_features)."""
-    checked: Array = check_array(plain(codes), dtype=[np.float64, np.float32], input_name="codes")
+def check_sparse_output(estimator: Any) -> None:
+    """Refuse sparse codes if ``set_output`` asks for data frames, before the work and not after it."""
+    container = _get_output_config("transform", estimator)["dense"]
+    if container != "default":
+        raise ValueError(
+            f"sparse=True does not return {container} data frames, which set_output asks for; pass sparse=False or "
+            'call set_output(transform="default")'
+        )
+
+
+def decode(codes: Any, dictionary: Array) -> Array:
+    """Turn codes of shape (n_samples, n_components), dense or sparse, into samples of shape (n_samples, n_features)."""
+    if is_sparse(codes):
+        _check_sparse(codes)
+    checked: Any = check_array(plain(codes), accept_sparse="csr", dtype=[np.float64, np.float32], input_name="codes")
     n_columns, n_components = checked.shape[1], len(dictionary)
     if n_columns != n_components:
         raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
     samples: Array = checked @ dictionary.astype(checked.dtype)
     return samples
+
+
+def _check_sparse(codes: Any) -> None:
+    """Refuse what scikit-learn lets pass, and indices out of range, at which SciPy would read beyond its arrays."""
+    if codes.ndim != 2:
+        raise ValueError(f"codes have shape {codes.shape}; expected 2D codes, one row per sample")
+    if hasattr(codes, "indptr"):
+        try:
+            codes.check_format()
+            if (codes.indptr[1:] < codes.indptr[:-1]).any():  # SciPy checks it only if the last one is not zero
+                raise ValueError("indptr must not decrease")
+        except ValueError as damage:
+            raise ValueError(f"codes are not a valid sparse array ({damage}); compute them again") from None
 
 
 def _is_nan(value: Any) -> bool:

@@ -1,15 +1,16 @@
 """Sparse coding in a given dictionary as a scikit-learn estimator."""
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from roadict import checks
-from roadict.coders.registry import CODER_PARAMETERS, encode, reject_unused
-from roadict.estimators.shared import decode, validate
+from roadict.coders.registry import CODER_PARAMETERS, encode, encode_sparse, reject_unused
+from roadict.estimators.shared import check_sparse_output, decode, validate
 from roadict.tensors import like, plain
 
 Array = NDArray[np.floating]
@@ -106,25 +107,46 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._validate(X, self._checked_dictionary(), reset=True)
         return self
 
-    def transform(self, X: ArrayLike) -> Array:
+    @overload
+    def transform(self, X: ArrayLike, *, sparse: Literal[False] = False) -> Array: ...
+    @overload
+    def transform(self, X: ArrayLike, *, sparse: Literal[True]) -> csr_array: ...
+    def transform(self, X: ArrayLike, *, sparse: bool = False) -> Any:
         """Code samples from their observed entries.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+        sparse : bool, default=False
+            Whether to return a SciPy CSR array, which takes memory for nonzero codes only. Not a tensor even if X is
+            one, and not for the data frames of ``set_output``.
 
         Returns
         -------
-        array of shape (n_samples, n_components)
+        array or CSR array of shape (n_samples, n_components)
             float32 for float32 data, else float64. A torch tensor on the device of X if that is one.
-        """
-        dictionary = self._checked_dictionary()
-        codes: Array = like(X, self._encode(*self._validate(X, dictionary, reset=False), dictionary))
-        return codes
 
-    def _encode(self, data: Array, observed: NDArray[np.bool_] | None, dictionary: Array) -> Array:
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from roadict import SparseCoder
+        >>> codes = SparseCoder(np.eye(1000), n_nonzero_coefs=1).transform(np.eye(200, 1000), sparse=True)
+        >>> codes.shape, codes.nnz
+        ((200, 1000), 200)
+        """
+        if sparse:
+            check_sparse_output(self)
+        codes = self._transform(X, sparse)
+        return codes if sparse else like(X, codes)
+
+    def _transform(self, X: ArrayLike, sparse: bool, first_row: int = 0) -> Any:
+        """Code samples into an array or a CSR array; error messages number the rows from ``first_row`` on."""
+        dictionary = self._checked_dictionary()
+        return self._encode(*self._validate(X, dictionary, reset=False, first_row=first_row), dictionary, sparse)
+
+    def _encode(self, data: Array, observed: NDArray[np.bool_] | None, dictionary: Array, sparse: bool) -> Any:
         """Code data that was checked."""
-        return encode(
+        return (encode_sparse if sparse else encode)(
             data,
             observed,
             dictionary,
@@ -135,12 +157,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             n_jobs=self.n_jobs,
         )
 
-    def inverse_transform(self, codes: ArrayLike) -> Array:
+    def inverse_transform(self, codes: Any) -> Array:
         """Turn codes back into samples.
 
         Parameters
         ----------
-        codes : array of shape (n_samples, n_components)
+        codes : array, or sparse array or matrix of SciPy, of shape (n_samples, n_components)
 
         Returns
         -------
@@ -178,10 +200,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         reject_unused(self.algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
         return checks.matrix("dictionary", self.dictionary)
 
-    def _validate(self, X: ArrayLike, dictionary: Array, *, reset: bool) -> tuple[Array, NDArray[np.bool_] | None]:
+    def _validate(
+        self, X: ArrayLike, dictionary: Array, *, reset: bool, first_row: int = 0
+    ) -> tuple[Array, NDArray[np.bool_] | None]:
         # Before a fit there are no feature names to compare with, and transform must not set any.
         ready = reset or hasattr(self, "n_features_in_")
-        data, observed = validate(self if ready else copy(self), X, reset=reset or not ready, min_samples=1)
+        owner, reset = (self, reset) if ready else (copy(self), True)
+        data, observed = validate(owner, X, reset=reset, min_samples=1, first_row=first_row)
         found, expected = data.shape[1], dictionary.shape[1]
         if found != expected:
             raise ValueError(

@@ -1,6 +1,7 @@
 """State of ``ROAD.partial_fit``: samples that wait for a search, then atoms and statistics."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,10 @@ class Streaming(NamedTuple):
     n_seen : int
         Number of samples, over all ranks.
     stream : Stream or None
-        In units of ``unit``. None: there is none yet, or the data are exact.
+        That continues the last fit, in units of ``unit``. None: that was one with error bound 0.
     unit : float
     waiting : tuple of (data, observed, weights)
-        This rank's samples, as long as there are too few for the search.
+        This rank's samples, as long as there are too few for the search; they are not saved with a model.
     n_fitted : int
         Number of samples, over all ranks, in the last fit.
     """
@@ -39,11 +40,6 @@ class Streaming(NamedTuple):
     waiting: tuple[Samples, ...] = ()
     n_fitted: int = 0
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the atoms stay as they are: a fit of enough samples, with error bound 0, has found them."""
-        return self.stream is None and not self.waiting
-
     def check(self, dtype: np.dtype[np.floating]) -> None:
         """Raise ValueError unless a part has the dtype of those before."""
         if dtype != self.dtype:
@@ -51,6 +47,32 @@ class Streaming(NamedTuple):
                 f"this part is of {dtype}, the parts before were of {self.dtype}; convert it with "
                 f'X.astype("{self.dtype}")'
             )
+
+
+def pack_stream(streaming: Streaming) -> dict[str, NDArray[Any]]:
+    """Return the arrays to save, with which a stream continues."""
+    stream, unit = streaming.stream, streaming.unit
+    numbers = {"stream_counts": np.array([streaming.n_seen, streaming.n_fitted])}
+    if stream is None:
+        return numbers
+    arrays = {f"stream_{name}": getattr(stream, name) for name in ("dictionary", "gram", "target")}
+    return numbers | arrays | {"stream_numbers": np.array([stream.weight, stream.n_samples, unit])}
+
+
+def unpack_stream(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> Streaming:
+    """Return what ``pack_stream`` saved; raises KeyError or ValueError if it is inconsistent."""
+    n_seen, n_fitted = (int(number) for number in arrays["stream_counts"])
+    if "stream_numbers" not in arrays:
+        return Streaming(dtype, n_seen, n_fitted=n_fitted)
+    dictionary, gram, target = (arrays[f"stream_{name}"] for name in ("dictionary", "gram", "target"))
+    weight, n_samples, unit = (float(number) for number in arrays["stream_numbers"])
+    expected = {"dictionary": shape, "gram": (shape[0], shape[0]), "target": shape}
+    for name, array in (("dictionary", dictionary), ("gram", gram), ("target", target)):
+        if array.shape != expected[name] or array.dtype != np.float64 or not np.isfinite(array).all():
+            raise ValueError(f"stream_{name} must hold finite numbers of shape {expected[name]}")
+    if not all(0 < number < np.inf for number in (weight, n_samples, unit)):
+        raise ValueError("stream_numbers must be above zero")
+    return Streaming(dtype, n_seen, Stream(dictionary, weight, gram, target, n_samples), unit, n_fitted=n_fitted)
 
 
 def joined(parts: tuple[Samples, ...]) -> Samples:

@@ -132,7 +132,7 @@ class _Recovery:
             "error": error,
             "error_greedy": dictionary_error(model.components_, truth, "greedy"),
             "data_error": float(model.error_),
-            "nonzeros": float((model.codes_ != 0).sum(axis=1).mean()),
+            "nonzeros": float(model.atom_usage_.sum()),
             "iterations": int(model.n_iter_),
             "stop_reason": model.stop_reason_,
         } | ({} if self._tracer is None else {"trace": self._tracer.ended(error)})

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.ranks.comm import Comm
+from roadict.tensors import is_sparse
 
 Array = NDArray[np.floating]
 Result = TypeVar("Result")
@@ -52,10 +53,17 @@ def largest(comm: Comm, array: NDArray[Any]) -> float:
     return float(gathered(comm, np.array([np.abs(array).max(initial=0)], np.float64)).max())
 
 
-def gathered(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows of all ranks, in rank order, on every rank."""
+def gathered(comm: Comm, rows: Any) -> Any:
+    """Return the rows of all ranks, an array or a sparse one, in rank order, on every rank."""
+    if rows is None:
+        raise ValueError(
+            "there are no rows to gather: codes_ is None if the fit did not store codes; pass store_codes=True, or use "
+            "transform(X, sparse=True)"
+        )
     if comm.size == 1:
         return rows
+    if is_sparse(rows):
+        return _gathered_csr(comm, rows, gathered)
     lengths = counts(comm, len(rows))
     start = sum(lengths[: comm.rank])
     padded = np.zeros((sum(lengths), *rows.shape[1:]), np.uint8 if rows.dtype == np.bool_ else rows.dtype)
@@ -63,13 +71,15 @@ def gathered(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
     return comm.sum(padded).astype(rows.dtype, copy=False)
 
 
-def gathered_on_root(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows of all ranks, in rank order, on rank 0, and none on the others.
+def gathered_on_root(comm: Comm, rows: Any) -> Any:
+    """Return the rows of all ranks, an array or a sparse one, in rank order, on rank 0, and none on the others.
 
     Rows are sent in blocks, so that other ranks need no memory for all of them.
     """
     if comm.size == 1:
         return rows
+    if is_sparse(rows):
+        return _gathered_csr(comm, rows, gathered_on_root)
     lengths = counts(comm, len(rows))
     n_rows, start = sum(lengths), sum(lengths[: comm.rank])
     received = np.empty((n_rows if comm.rank == 0 else 0, *rows.shape[1:]), rows.dtype)
@@ -79,6 +89,15 @@ def gathered_on_root(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:
         if comm.rank == 0:
             received[numbers] = block
     return received
+
+
+def _gathered_csr(comm: Comm, rows: Any, gather: Callable[[Comm, NDArray[Any]], NDArray[Any]]) -> Any:
+    from scipy.sparse import csr_array
+
+    rows = csr_array(rows)
+    data, indices = gather(comm, rows.data), gather(comm, rows.indices.astype(np.int64))
+    sizes = gather(comm, np.diff(rows.indptr).astype(np.int64))
+    return csr_array((data, indices, np.append(0, np.cumsum(sizes))), shape=(len(sizes), rows.shape[1]))
 
 
 def joint_triangular_factor(comm: Comm, rows: NDArray[Any]) -> NDArray[Any]:

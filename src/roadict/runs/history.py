@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("objective", "primal", "dual", "error", "rho", "seconds")
 """Of ROAD."""
+DESCENT_COLUMNS = ("stationarity", "change", "samples_per_second")
+"""Of its descents, and of mini-batches; optional."""
 TWO_STAGE_COLUMNS = ("objective", "code_change", "atom_change", "error", "seconds")
 
 
@@ -36,7 +38,8 @@ class History(Mapping[str, NDArray[np.float64]]):
 
     Both learners: ``objective`` (ROAD: Σ‖A_k‖, plus the squared misfit of the Lasso form), ``error`` (relative data
     error; ROAD: before the codes are polished) and ``seconds`` since the start. ROAD: ``primal`` and ``dual`` (relative
-    residuals) and ``rho``. Two-stage methods: ``code_change`` and ``atom_change`` (relative changes per iteration).
+    residuals) and ``rho``; of its descents ``stationarity``; of mini-batches, whose objective and error are those of a
+    held-out batch, ``change`` (of the objective, in a pass) and ``samples_per_second``. Two-stage methods: ``code_change`` and ``atom_change`` (relative changes per iteration).
 
     Attributes
     ----------

@@ -1,0 +1,117 @@
+"""The command that encodes signals in a learned dictionary."""
+
+import math
+from typing import Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from roadict.cli.console import check_output, progress_bar, showing_warnings
+from roadict.cli.help import examples
+from roadict.cli.options import (
+    AlgorithmOption,
+    BoundOption,
+    CodesFileOption,
+    CoefficientsOption,
+    DataArgument,
+    EncodeMissingOption,
+    JobsOption,
+    KeyOption,
+    ModelArgument,
+    QuietOption,
+    SparseOption,
+    WeightOption,
+)
+
+BLOCK_ROWS = 5000
+BLOCK_NUMBERS = 2**24
+"""Samples that are read and coded between two progress updates; fewer if they or their codes have more numbers."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command(
+        epilog=examples(
+            "roadict encode model.npz new.npy -o codes.npz",
+            "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
+            "roadict encode model.npz new.npy -o codes.npz --sparse",
+        )
+    )(encode)
+
+
+def encode(
+    model_file: ModelArgument,
+    data: DataArgument,
+    output: CodesFileOption,
+    algorithm: AlgorithmOption = None,
+    n_nonzero_coefs: CoefficientsOption = None,
+    alpha: WeightOption = None,
+    epsilon: BoundOption = None,
+    missing: EncodeMissingOption = False,
+    sparse: SparseOption = False,
+    jobs: JobsOption = None,
+    key: KeyOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Encode signals in a learned dictionary, one row of codes per signal.
+
+    A .npy file is read in blocks of rows. With --sparse, the codes take memory for their nonzeros only.
+    """
+    check_output(output, (".npz",) if sparse else (".npz", ".npy"), inputs=(model_file, data))
+    from scipy.sparse import save_npz, vstack
+
+    from roadict.estimators import load
+    from roadict.files.atomic import atomic_write
+    from roadict.files.blocks import read_blocks
+
+    model = load(model_file)
+    coder = model.sparse_coder(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon)
+    coder.n_jobs = jobs
+    if missing:
+        coder.missing_values = np.nan
+    n_rows = max(1, min(BLOCK_ROWS, BLOCK_NUMBERS // max(model.components_.shape)))
+    n_samples, blocks = read_blocks(data, key, n_rows)
+    parts: list[Any] = []
+    done, error = 0, _RelativeError(model.components_)
+    with showing_warnings(), progress_bar(quiet, "encoding") as advance:
+        for block in blocks:
+            parts.append(coder._transform(block, sparse, first_row=done))
+            if not quiet:
+                error.add(block, parts[-1])
+            done += len(block)
+            advance(done, n_samples, "samples")
+    codes: Any = vstack(parts, format="csr") if sparse else np.concatenate(parts)
+    with atomic_write(output) as file:
+        if sparse:
+            save_npz(file, codes)
+        elif output.suffix.lower() == ".npy":
+            np.save(file, codes)
+        else:
+            np.savez_compressed(file, codes=codes)
+    if not quiet:
+        per_sample = (codes.nnz if sparse else np.count_nonzero(codes)) / n_samples
+        typer.echo(f"{n_samples} samples, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
+        typer.echo(f"codes: {output}")
+
+
+class _RelativeError:
+    """``‖X - codes @ atoms‖ / ‖X‖`` over the observed entries of all blocks."""
+
+    def __init__(self, atoms: NDArray[Any]) -> None:
+        self._atoms = atoms.astype(np.float64)
+        self._unit = 0.0
+        self._norms = 0.0, 0.0
+
+    def add(self, block: NDArray[Any], codes: Any) -> None:
+        data = np.where(np.isnan(block), 0, block).astype(np.float64)
+        self._unit = self._unit or float(np.abs(data).max())  # squares must neither vanish nor overflow
+        if self._unit == 0:
+            return
+        residual = np.where(np.isnan(block), 0, data / self._unit - (codes / self._unit) @ self._atoms)
+        misfit, size = (float(np.linalg.norm(array)) for array in (residual, data / self._unit))
+        self._norms = math.hypot(self._norms[0], misfit), math.hypot(self._norms[1], size)
+
+    def value(self) -> float:
+        misfit, size = self._norms
+        return misfit / size if size > 0 else 0.0
