@@ -139,9 +139,9 @@ def _checked_codes(arrays: Arrays, n_components: int) -> NDArray[Any] | csr_arra
 
 
 def last_stationarity(history: History) -> float | None:
-    """Return the stationarity at the end of a descent; None: there was none."""
-    known = history["stationarity"][np.isfinite(history["stationarity"])] if "stationarity" in history else []
-    return float(known[-1]) if len(known) else None
+    """Return the stationarity at the end of a descent over all samples; None: there was none."""
+    last = float(history["stationarity"][-1]) if "stationarity" in history else math.nan
+    return last if math.isfinite(last) else None
 
 
 def _checked_stability(values: NDArray[Any], n_components: int) -> NDArray[Any]:
@@ -159,8 +159,8 @@ def _set_starts(model: Any, arrays: Arrays) -> None:
 
 def _columns(kind: str, arrays: Arrays) -> Arrays:
     if kind != "AlternatingDictionaryLearning":
-        names = [*COLUMNS, *(name for name in DESCENT_COLUMNS if f"history_{name}" in arrays)]
-        return {name: arrays[f"history_{name}"] for name in names}
+        present = [*COLUMNS, *(name for name in DESCENT_COLUMNS if f"history_{name}" in arrays)]
+        return {name: arrays[f"history_{name}"] for name in present}
     former = "history_primal" in arrays
     names = {name: FORMER_NAMES.get(name, name) if former else name for name in TWO_STAGE_COLUMNS}
     return {name: arrays[f"history_{saved}"] for name, saved in names.items()}

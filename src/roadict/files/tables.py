@@ -21,6 +21,8 @@ from roadict.files.models import DAMAGE_ERRORS
 
 __all__ = ["TableError", "files_of", "read_matrix", "read_rows"]
 
+LARGE_FILE = 2**26
+"""Bytes above which an array in a file is not read at once."""
 PARTS = "part-*.npy"
 """Files with rows in a folder of parts."""
 
@@ -112,16 +114,28 @@ def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
     Returns
     -------
     ndarray of shape (n_rows, n_features)
+        A large ``.npy`` file is not read, but mapped.
     """
     if _has_parts(path):
         if key is not None:
             _refuse(path, f"has no arrays to choose from by key={key!r}", "leave the key out, it is for .npz files")
         return _read_parts(path, rank, size)
-    if size == 1 or path.suffix.lower() != ".npy" or key is not None:
+    is_array = path.suffix.lower() == ".npy" and key is None and path.is_file()
+    if not is_array or (size == 1 and not _is_large(_mapped(path))):
         rows = read_matrix(path, key)
         return rows[len(rows) * rank // size : len(rows) * (rank + 1) // size]
-    values = _mapped(path)
-    return _as_floats(values[len(values) * rank // size : len(values) * (rank + 1) // size])
+    values: Any = _mapped(path)
+    first, end = len(values) * rank // size, len(values) * (rank + 1) // size
+    if _is_large(values):
+        start = values.offset + first * values.strides[0]
+        return np.memmap(path, values.dtype, "r", start, (end - first, values.shape[1]))
+    return _as_floats(values[first:end])
+
+
+def _is_large(values: Any) -> bool:
+    """Whether an array in a file is to be read in pieces."""
+    floats = values.dtype in (np.dtype(np.float32), np.dtype(np.float64))
+    return bool(floats and values.flags.c_contiguous and values.nbytes > LARGE_FILE)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

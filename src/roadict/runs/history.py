@@ -39,7 +39,8 @@ class History(Mapping[str, NDArray[np.float64]]):
     Both learners: ``objective`` (ROAD: Σ‖A_k‖, plus the squared misfit of the Lasso form), ``error`` (relative data
     error; ROAD: before the codes are polished) and ``seconds`` since the start. ROAD: ``primal`` and ``dual`` (relative
     residuals) and ``rho``; of its descents ``stationarity``; of mini-batches, whose objective and error are those of a
-    held-out batch, ``change`` (of the objective, in a pass) and ``samples_per_second``. Two-stage methods: ``code_change`` and ``atom_change`` (relative changes per iteration).
+    held-out batch, ``change`` (of the objective, in a pass) and ``samples_per_second``. Two-stage methods:
+    ``code_change`` and ``atom_change`` (relative changes per iteration).
 
     Attributes
     ----------
