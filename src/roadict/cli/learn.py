@@ -385,6 +385,8 @@ def report(model: "Learned") -> None:
         f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
         f"{unused} of {len(model.components_)} atoms unused"
     )
+    if model.codes_ is None:
+        typer.echo("the codes of so many samples are not stored; roadict encode --sparse computes them")
     if getattr(model, "epsilon_path_", None) is not None and model.epsilon_:
         typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
     advice = getattr(model, "dense_advice", "")

@@ -83,8 +83,11 @@ class ROAD(Learner):
         The remaining starts are skipped once a fit is exact, or once enough fits agree in objective and atoms. None:
         see Notes.
     n_search_samples : int or "auto", default="auto"
-        Number of samples, about, that a search uses if a descent over all follows (see Notes). "auto": between 10 and
-        25 per atom, fewer for large problems.
+        Number of samples, about, that starts and searches use if a descent over all follows (see Notes). "auto":
+        between 10 and 25 per atom, fewer for large problems.
+    store_codes : bool, default=False
+        Whether a large fit, of more than 2²⁶ (67 million) codes, has ``codes_``, as a CSR array. Smaller ones have them
+        anyway, as an array.
     dict_init : array of shape (n_components, n_features), default=None
         Initial atoms, of the first start if there are several.
     code_init : array of shape (n_samples, n_components), default=None
@@ -122,10 +125,10 @@ class ROAD(Learner):
     ----------
     components_ : array of shape (n_components, n_features)
         Atoms of unit norm; the entry of largest magnitude of each is positive.
-    codes_ : array of shape (n_samples, n_components)
+    codes_ : array or CSR array of shape (n_samples, n_components), or None
         Codes of the fit: the minimal ones for its atoms and bound, or for its weight ("lasso"); for "inexact" those of
         the run, refitted on their support. ``transform`` codes anew and may differ. In a process group: those of this
-        rank's samples.
+        rank's samples. None: a large fit without ``store_codes``, or a stream (``partial_fit``).
     n_iter_ : int
         Iterations of the returned fit.
     history_ : History
@@ -136,7 +139,8 @@ class ROAD(Learner):
     stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
     stationarity_ : float or None
         Distance of the atoms from the best ones for the same codes, each with the others held fixed: the root mean
-        square over the atoms, weighted by the squares of their codes. 0 at a stationary point. None: no descent.
+        square over the atoms, weighted by the squares of their codes. 0 at a stationary point. None: no descent, or one
+        in mini-batches.
     exact_ : bool
         Whether the exact finish produced the fit: nearly every sample is a combination of few atoms, up to rounding.
         ``history_`` then ends with the iteration before it, and ``history_.finished`` holds the values of the fit.
@@ -147,7 +151,7 @@ class ROAD(Learner):
         Number of these that found the returned atoms, the returned fit included.
     objective_ : float
         ``Σ|codes_|``; for "lasso" plus the squared error over 2 alpha. Here and below, sums and means over samples are
-        weighted by ``sample_weight``.
+        weighted by ``sample_weight``; those of a large fit are estimated, from a held-out batch or a pass.
     error_ : float
         Relative data error of ``codes_`` over the observed entries.
     rho_ : float or three floats
@@ -183,9 +187,17 @@ class ROAD(Learner):
     =======================================  ======================  =========================
 
     With an error bound above 0 or the Lasso form, every start ends with a descent: Lasso codes and atoms are improved
-    in turn until the objective is stationary, so the search before it, on ``n_search_samples`` samples, ends at
-    residuals of 0.01. The first of several starts descends without a search. Fits of
-    the same objective then also agree if fewer than 80 % of their atoms do.
+    in turn until the objective is stationary, so the search before it ends at residuals of 0.01. The first two starts
+    (one, below 6 samples per atom) descend without a search. Fits of the same objective, to 0.5 %, also agree if fewer
+    than 75 % of their atoms do (90 % where searches take long). If there are more than ``n_search_samples`` samples,
+    starts use so many, chosen by their content; the best one then descends over all, after a pass over these in
+    mini-batches if they are four times as many.
+
+    A fit of more than 2²⁶ codes (n_samples × n_components) does not hold them in memory. It learns from four times
+    ``n_search_samples`` samples, and passes over all in mini-batches of 2,048, in random order, until the objective of
+    a held-out batch of 2,048 changes by less than 10 tol in a pass. Data that count as exact need no pass. X may be a
+    memory map, which is read in pieces, from its file. With missing entries, statistics are formed from samples
+    completed by their representation, which takes one more product per mini-batch and more passes to settle.
 
     If the noise is unknown (epsilon="auto", or alpha=None for "lasso"), other runs come first. Where error bound 0,
     annealing and data without missing entries permit it, the first start above (all of them, below 6 samples per atom)

@@ -1,5 +1,6 @@
 """Progress lines and bars for long runs, with the time left and the time spent compiling."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -45,7 +46,9 @@ def measures_text(reading: RunProgress) -> str:
     elif reading.stage != "search":
         start = f"{reading.stage}  "
     residuals = "  ".join(f"{name.replace('_', ' ')} {value:.1e}" for name, value in reading.residuals.items())
-    return f"{start}objective {reading.objective:.6g}  {residuals}"
+    rate = getattr(reading, "samples_per_second", math.nan)
+    speed = f"  {rate:.0f} samples/s" if math.isfinite(rate) else ""
+    return f"{start}objective {reading.objective:.6g}  {residuals}{speed}"
 
 
 class ProgressLine:

@@ -20,10 +20,11 @@ class Snapshot:
     ----------
     start, n_starts : int
         Number of the start, counting from 1, and maximum number of starts.
-    stage : {"noise", "search", "last step", "descent"}
+    stage : {"noise", "search", "last step", "descent", "mini-batches"}
         What the run is for: to find the noise level (ROAD, with part of the entries hidden; its codes are those of the
-        samples it uses), to find the atoms, to continue the best search on samples that were scaled for it, or to
-        lower the objective until it is stationary.
+        samples it uses), to find the atoms, to continue the best search on samples that were scaled for it, to lower
+        the objective until it is stationary, or to do so in mini-batches (which have no codes). Searches, and descents
+        that compare starts, may use some of the samples.
     iteration, max_iter : int
     objective, error, seconds : float
         Measures of this iteration, as in ``history_``.
@@ -31,6 +32,8 @@ class Snapshot:
         ROAD only; NaN in a descent.
     stationarity : float
         Descent only.
+    change, samples_per_second : float
+        Mini-batches only; their objective and error are those of a held-out batch.
     code_change, atom_change : float
         Two-stage methods only.
 
