@@ -282,6 +282,8 @@ def test_bad_values_of_a_large_fit_are_named_with_their_row(truth, small_memory)
 
 def test_every_sample_but_the_held_out_ones_comes_once_per_pass():
     class Numbered:
+        weight = 10_000.0
+
         def __len__(self):
             return 10_000
 

@@ -63,6 +63,11 @@ class Rows:
         data, observed = self._piece(start, stop)
         return data if observed is None else np.where(observed, data, np.nan).astype(data.dtype)
 
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(self._n_rows if self._weights is None else self._weights.sum())
+
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
         """Return the rows of blocks of this size, or less at the end."""
         ends = np.minimum(starts + size, self._n_rows)

@@ -46,14 +46,14 @@ def learn_from_rows(
     comm = plan.comm
     run = Passes(stream, rows, plan.unit, plan.bound, seed, settings.n_jobs, comm)
     saving, (resumed, _) = journal.open_run(run, DESCENT)
-    n_samples = total(comm, float(len(rows)))
-    history = resumed or rescaled(fit.outcome.history, n_samples / plan.n_samples)
+    weight = total(comm, rows.weight)
+    history = resumed or rescaled(fit.outcome.history, weight / stream.n_samples)
     n_before = int(np.isnan(history["change"]).sum()) if "change" in history else len(history["objective"])
     rule = Rule(n_before + settings.max_iter, STATIONARY * settings.tol)
-    view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / n_samples)
+    view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / weight)
     outcome = yield from follow(run, rule, view, history, saving, comm)
     atoms = run.dictionary() * leading_signs(run.dictionary())[:, None]
-    objective = run.objective(run.last) * n_samples * plan.unit
+    objective = run.objective(run.last) * weight * plan.unit
     error = float(outcome.history["error"][-1])
     result = replace(
         fit,

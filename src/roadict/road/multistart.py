@@ -143,9 +143,10 @@ def _pass_over_all(
     plan: Plan, stream: Stream, settings: Settings, journal: FitJournal, before: History
 ) -> Fitting[tuple[Array, History]]:
     """Pass once over all samples in mini-batches, which is faster than the first steps of a descent; returns atoms."""
-    run = Passes(stream, HeldRows(plan), 1.0, plan.bound, np.random.SeedSequence(0), settings.n_jobs, plan.comm)
+    rows = HeldRows(plan)
+    run = Passes(stream, rows, 1.0, plan.bound, np.random.SeedSequence(0), settings.n_jobs, plan.comm)
     rule = Rule(len(before["objective"]) + run.n_steps, 0.0)
-    view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / plan.n_samples)
+    view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / total(plan.comm, rows.weight))
     outcome = yield from follow(run, rule, view, before, journal.open_stage(), plan.comm)
     return run.dictionary().astype(plan.problem.data.dtype), outcome.history
 

@@ -37,6 +37,10 @@ class Rows(Protocol):
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
         """Return the rows of these blocks."""
 
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows."""
+
 
 class Passes:
     """A run in progress over all samples; an iteration takes up to ``ROUND`` mini-batches.
@@ -170,6 +174,11 @@ class HeldRows:
 
     def __len__(self) -> int:
         return len(self._samples[0])
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(len(self) if self._samples[2] is None else self._samples[2].sum())
 
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
         """Return the rows of these blocks."""
