@@ -2,7 +2,6 @@
 
 import tracemalloc
 from copy import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from bad_input.small import changed, pattern
 from roadict import ROAD, ROADCV, AlternatingDictionaryLearning, SparseCoder, load
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.files.models import ModelFileError, read_model, write_model
-from roadict.runs.loop import Outcome
-from roadict.runs.result import Fit
 from roadict.synthetic import planted
 
 pytestmark = pytest.mark.filterwarnings(
@@ -250,20 +247,11 @@ def test_no_samples_on_this_rank(fitted, tmp_path):
     assert load(tmp_path / "model.npz").codes_.shape == (0, K)
 
 
-@pytest.mark.parametrize("weights", [None, np.linspace(0, 2, N)])
-def test_the_usage_of_atoms_is_that_of_dense_codes(fitted, weights):
-    dense, sparse, nothing = copy(fitted), copy(fitted), copy(fitted)
-    codes = fitted.codes_.astype(np.float64)
-    fit = Fit(Outcome(fitted.history_, "converged"), fitted.components_, codes, 0.0, 0.0)
-    dense._set_fit(fit, np.dtype(np.float32), weights=weights)
-    sparse._set_fit(replace(fit, codes=scipy.sparse.csr_array(codes)), np.dtype(np.float32), weights=weights)
-    nothing._set_fit(replace(fit, codes=None), np.dtype(np.float32), weights=weights)
-    assert_equal(sparse.codes_, dense.codes_)
-    assert nothing.codes_ is None
-    np.testing.assert_allclose(sparse.atom_usage_, dense.atom_usage_)
+def test_sparse_codes_stay_as_they_are_beside_tensors(fitted):
     torch = pytest.importorskip("torch")
-    for model in (sparse, nothing):
-        before = model.codes_
+    for codes in (scipy.sparse.csr_array(fitted.codes_), None):
+        model = copy(fitted)
+        model.codes_ = codes
         model._convert_outputs_like(torch.ones(1))
-        assert model.codes_ is before
+        assert model.codes_ is codes
         assert isinstance(model.components_, torch.Tensor)

@@ -234,7 +234,8 @@ class ROADCV(Learner):
         road = self._road(int(path.n_components[path.chosen]), seed)
         yield from road._fitting(X, sample_weight, watched=watched)
         self._set_choice(path)
-        self.__dict__.update({name: value for name, value in vars(road).items() if name.endswith("_")})
+        found = {name: value for name, value in vars(road).items() if name.endswith("_") and name[0] != "_"}
+        self.__dict__.update(found)
 
     def _road(self, n_components: int | None, seed: RandomStateLike = None) -> ROAD:
         """Return the estimator of the final fit."""
