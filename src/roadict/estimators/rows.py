@@ -162,7 +162,8 @@ def first_samples(rows: Rows, n_components: int | None, parameters: Parameters, 
 def all_codes(rows: Rows, dictionary: Array, weight: float | None, n_jobs: int | None) -> scipy.sparse.csr_array:
     """Code all samples piece by piece, with a Lasso weight, or exactly if that is None."""
     algorithm = "basis-pursuit" if weight is None else "lasso"
-    parts = [
+    parts = [scipy.sparse.csr_array((0, len(dictionary)), dtype=rows.dtype)]
+    parts += [
         encode_sparse(data, observed, dictionary, algorithm=algorithm, alpha=weight, n_jobs=n_jobs, warn=False)
         for _, data, observed in rows.pieces()
     ]
