@@ -181,6 +181,7 @@ def choose_epsilon(
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
+    Rounds after the first do not search, unless samples are scarce: they refine the bound, and need no better atoms.
     The last two rounds decide together.
 
     Parameters
@@ -218,7 +219,8 @@ def choose_epsilon(
         plan = visible.changed(epsilon=bound).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
-        outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal)
+        searches = plan.scarce or (index == 0 and plan.search_is_cheap)
+        outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
         path = _path(curves[-2:], plan.unit, floor, comm, weights)
@@ -237,15 +239,15 @@ def chosen_bound(path: EpsilonPath, floor: float) -> float:
 
 
 def learn_atoms(
-    plan: Plan, start: tuple[Array, Array], settings: Settings, view: View, journal: FitJournal
+    plan: Plan, start: tuple[Array, Array], settings: Settings, view: View, journal: FitJournal, searches: bool
 ) -> Fitting[tuple[Outcome, Array]]:
-    """Search once, unless that is expensive, descend, and return the atoms.
+    """Search once, or not, descend, and return the atoms.
 
     Nothing is saved: a fit that resumes repeats this.
     """
     saving, (atoms, codes) = journal.open_stage(), start
     history = History({name: [] for name in COLUMNS})
-    if plan.scarce or plan.search_is_cheap:
+    if searches:
         annealing = plan.runs[0]
         with closing(open_engine(plan, start, annealing, settings)) as engine:
             rule = Rule(settings.max_iter, SEARCH_TOL, plan.bound, annealing)

@@ -236,7 +236,8 @@ def try_number(comparison: Comparison, split: Split, n_components: int, bound: f
     rng = streams(comparison.seed, NUMBER_START, MAX_STARTS * (split.number + 1))[MAX_STARTS * split.number + start]
     point = starting_point(plan.problem.data, n_components, None, None, rng, SERIAL)
     settings = Settings(comparison.engine, MAX_ITER, TOL, 1, watched=False)
-    _, atoms = drive(learn_atoms(plan, point, settings, View(plan.unit, watched=False), FitJournal(None)))
+    searches = plan.scarce or plan.search_is_cheap
+    _, atoms = drive(learn_atoms(plan, point, settings, View(plan.unit, watched=False), FitJournal(None), searches))
     scaled = data / data.dtype.type(plan.unit)
     typical = plan.norm / plan.unit
     curve = hidden_curve(scaled, split.seen, split.hidden, atoms, typical, n_jobs=1, sample_weight=weights)
