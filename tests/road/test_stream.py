@@ -5,16 +5,20 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 
 from roadict import ROAD, load
 from roadict.checkpoints.schedule import Checkpoint, RunStoppedError
 from roadict.coders.registry import encode
 from roadict.estimators import rows as module
-from roadict.estimators.rows import Rows, reader
+from roadict.estimators.rows import Rows, is_file
 from roadict.linalg import unit_rows
 from roadict.road.passes import BLOCK, Passes
 from roadict.road.plan import Parameters, Request
-from roadict.road.stream import FORGETTING, Stream, lasso_weight, stream_from
+from roadict.road.stream import FORGETTING, Stream, continued
+from roadict.runs.history import History
+from roadict.runs.loop import Outcome
+from roadict.runs.result import Fit
 from roadict.synthetic import planted
 
 M, K = 12, 16
@@ -97,8 +101,10 @@ def test_unused_atoms_are_replaced(truth):
 def test_the_weight_follows_from_minimal_codes(truth):
     atoms = unit_rows(truth.dictionary)[0]
     codes = encode(truth.data[:200], None, atoms, algorithm="lasso", alpha=0.123)
-    plan = Request(truth.data[:200], None, K, Parameters(formulation="lasso", alpha=0.123)).plan()
-    assert lasso_weight(truth.data[:200], None, codes, atoms, plan.comm) == pytest.approx(0.123, rel=1e-6)
+    plan = Request(truth.data[:200], None, K, Parameters(epsilon=0.2)).plan()
+    fit = Fit(Outcome(History({}), "converged"), atoms, codes, 0.0, 0.0)
+    stream = continued(fit, plan, (truth.data[:200], None, None))
+    assert stream.weight * plan.unit == pytest.approx(0.123, rel=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{"formulation": "lasso", "alpha": ALPHA}, {"epsilon": 0.1}, {}])
@@ -111,7 +117,9 @@ def test_a_stream_finds_the_atoms_of_one_fit(truth, settings):
     assert share_found(model, truth) == share_found(whole, truth) == 1
     assert model.codes_ is None
     assert mean_objective(model, truth.data) <= 1.005 * mean_objective(whole, truth.data)
-    assert model.error_ == pytest.approx(whole.error_, rel=0.1)
+    assert model.error_ == pytest.approx(whole.error_, rel=0.3), (
+        "the noise level of a stream is that of its first parts"
+    )
 
 
 def test_a_stream_continues_a_fit(truth):
@@ -242,14 +250,17 @@ def validated(data, reset, first_row):
 def test_rows_of_a_map_are_those_of_the_file(tmp_path):
     data = np.random.default_rng(0).standard_normal((1000, 5)).astype(np.float32)
     np.save(tmp_path / "data.npy", data)
-    mapped = np.load(tmp_path / "data.npy", mmap_mode="r")
-    for X in (mapped, mapped[100:], mapped[:, ::-1], np.asfortranarray(data)):
-        np.testing.assert_array_equal(reader(X)(10, 30), np.asarray(X)[10:30])
-    rows = Rows(mapped, validated, np.arange(1000.0), 0)
-    taken, _, weights = rows.take(np.array([0, 128, 960]), BLOCK)
-    numbers = np.r_[0:64, 128:192, 960:1000]
-    np.testing.assert_array_equal(taken, data[numbers])
-    np.testing.assert_array_equal(weights, numbers)
+    mapped, private = (np.load(tmp_path / "data.npy", mmap_mode=mode) for mode in ("r", "c"))
+    private += 1
+    assert is_file(mapped)
+    for X in (mapped, mapped[100:], mapped[:, ::-1], np.asfortranarray(data), private):
+        assert is_file(X) == (X is mapped)
+        rows = Rows(X, validated, np.arange(float(len(X))), 0)
+        np.testing.assert_array_equal(rows[10:30], np.asarray(X)[10:30])
+        taken, _, weights = rows.take(np.array([0, 128, 832]), BLOCK)
+        numbers = np.r_[0:64, 128:192, 832 : min(896, len(X))]
+        np.testing.assert_array_equal(taken, np.asarray(X)[numbers])
+        np.testing.assert_array_equal(weights, numbers)
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path, truth, small_memory):
@@ -313,11 +324,147 @@ def test_a_saved_model_continues_its_stream(truth, tmp_path):
     np.testing.assert_array_equal(loaded.components_, model.components_)
 
 
-def test_statistics_of_a_fit(truth):
+def test_statistics_of_a_fit(truth, monkeypatch):
+    monkeypatch.setattr("roadict.road.stream.CHUNK", 70)
     data = truth.data[:300]
     codes = encode(data, None, truth.dictionary, algorithm="lasso", alpha=ALPHA)
     plan = Request(data, None, K, Parameters(formulation="lasso", alpha=ALPHA)).plan()
     weights = np.random.default_rng(0).random(300)
-    stream = stream_from(data, None, codes, truth.dictionary, ALPHA, weights, plan.comm)
-    np.testing.assert_allclose(stream.gram, (codes * weights[:, None]).T @ codes)
+    fit = Fit(Outcome(History({}), "converged"), truth.dictionary, codes, 0.0, 0.0)
+    stream = continued(fit, plan, (data, None, weights))
+    np.testing.assert_allclose(stream.gram, (codes * weights[:, None]).T @ codes / plan.unit**2)
+    np.testing.assert_allclose(stream.target, (codes * weights[:, None]).T @ data / plan.unit**2)
+    assert stream.weight * plan.unit == pytest.approx(ALPHA)
     assert stream.n_samples == pytest.approx(weights.sum())
+
+
+def test_the_objective_of_a_part_under_a_bound_is_that_of_its_codes(truth):
+    model = ROAD(K, epsilon=0.2, random_state=0).partial_fit(truth.data[:2000])
+    codes = model._stream_.stream.weight * model._stream_.unit
+    expected = encode(truth.data[2000:4000], None, model.components_, algorithm="lasso", alpha=codes)
+    model.partial_fit(truth.data[2000:4000])
+    assert model.objective_ == pytest.approx(np.abs(expected).sum(), rel=0.02)
+
+
+def test_masked_arrays_and_frames_are_read_like_arrays(truth, small_memory):
+    seen = np.random.default_rng(0).random(truth.data.shape) < 0.9
+    masked = np.ma.masked_array(np.where(seen, truth.data, 1000.0), ~seen)
+    plain = np.where(seen, truth.data, np.nan)
+    expected = lasso(missing_values=np.nan).fit(plain).components_
+    np.testing.assert_array_equal(lasso(missing_values=np.nan).fit(masked).components_, expected)
+    pandas = pytest.importorskip("pandas")
+    model = lasso(missing_values=np.nan).fit(pandas.DataFrame(plain, columns=list("abcdefghijkl")))
+    np.testing.assert_array_equal(model.components_, expected)
+    assert list(model.feature_names_in_) == list("abcdefghijkl")
+
+
+def test_a_file_that_is_replaced_is_an_error(tmp_path, truth, small_memory):
+    path = tmp_path / "data.npy"
+    np.save(path, truth.data)
+
+    def replace(snapshot):
+        np.save(tmp_path / "other.npy", truth.data[::-1])
+        (tmp_path / "other.npy").replace(path)
+
+    with pytest.raises(ValueError, match="has been replaced while it was read"):
+        lasso(callback=replace).fit(np.load(path, mmap_mode="r"))
+
+
+def test_samples_to_begin_with_are_not_those_of_the_search(truth, small_memory):
+    model = lasso(n_search_samples=300)
+    sizes = [len(seen.codes) for seen in model.iter_fit(truth.data) if seen.stage == "descent"]
+    assert 200 < min(sizes) < 400
+    assert 1000 < max(sizes) < 1400
+
+
+def test_copies_and_zeros_leave_enough_samples_to_begin_with(truth, small_memory):
+    for data in (np.repeat(truth.data[:60], 100, axis=0), np.vstack([truth.data[:600], np.zeros((5400, M))])):
+        model = lasso(n_search_samples=200, max_iter=30, tol=0).fit(data)
+        assert np.isfinite(model.components_).all()
+        assert model.error_ < 1
+
+
+def test_weights_that_are_mostly_zero_leave_measures(truth, small_memory):
+    weights = np.zeros(6000)
+    weights[::100] = 1
+    model = lasso(n_search_samples=1500).fit(truth.data, sample_weight=weights)
+    whole = lasso().fit(truth.data[::100])
+    assert model.error_ == pytest.approx(whole.error_, rel=0.3)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=0.3)
+
+
+def test_a_stop_during_mini_batches_is_heeded(truth):
+    model = lasso(n_search_samples=300, callback=lambda seen: seen.stage == "mini-batches").fit(truth.data)
+    assert model.stop_reason_ == "callback"
+    assert model.codes_.shape == (6000, K)
+
+
+def test_a_large_fit_stops_at_once(truth, tmp_path, small_memory):
+    seen = []
+    checkpoint = Checkpoint(tmp_path, every=1e9, stop=lambda: 15)
+    with pytest.raises(RunStoppedError):
+        ROAD(K, random_state=0, checkpoint=checkpoint, callback=seen.append).fit(truth.data)
+    assert len(seen) == 1
+
+
+def test_the_descent_over_all_has_its_own_iterations(truth):
+    stages = []
+    model = lasso(n_search_samples=300, max_iter=14, tol=1e-9, callback=lambda seen: stages.append(len(seen.codes)))
+    with pytest.warns(match="max_iter=14"):
+        model.fit(truth.data)
+    assert stages.count(6000) == 14
+
+
+def test_mini_batches_that_do_not_settle_are_told(truth, small_memory):
+    with pytest.warns(match="change .* \\(bound 10 tol\\)"):
+        lasso(max_iter=3, tol=1e-12).fit(truth.data)
+
+
+def test_the_bound_of_some_weighted_samples_is_within_reach():
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        data = rng.lognormal(sigma=2, size=(2000, 3)) @ rng.standard_normal((3, 16)) + rng.standard_normal((2000, 16))
+        weights = rng.lognormal(sigma=2, size=2000)
+        sizes = np.linalg.svd(data * np.sqrt(weights)[:, None], compute_uv=False)
+        floor = np.sqrt((sizes[4:] ** 2).sum() / (sizes**2).sum())
+        parameters = Parameters(epsilon=min(1.01 * floor, 0.99), n_search_samples=150)
+        assert Request(data, None, 4, parameters, weights=weights).plan().searched is not None, seed
+
+
+def test_streams_that_cannot_continue_are_refused(truth, tmp_path):
+    few = planted(600, 6, 8, sparsity=2, snr_db=15, random_state=0).data
+    model = ROAD(8, random_state=0, n_search_samples=100).partial_fit(few[:300])
+    with pytest.raises(ValueError, match="needs an error bound above 0"):
+        model.partial_fit(few[300:])
+    with pytest.raises(ValueError, match="writes no checkpoints"):
+        lasso(checkpoint=tmp_path).partial_fit(truth.data[:100])
+    model = lasso().fit(truth.data[:500])
+    del model._stream_
+    with pytest.raises(ValueError, match="no statistics to continue from"):
+        model.partial_fit(truth.data[:100])
+
+
+def test_a_part_of_another_size_does_not_spoil_the_stream(truth, tmp_path):
+    data = truth.data.astype(np.float32)
+    model = lasso().partial_fit(data[:2000])
+    before = model.components_.copy()
+    with pytest.raises(ValueError, match="scale all parts alike"):
+        model.partial_fit(data[2000:3000] * np.float32(1e25))
+    np.testing.assert_array_equal(model.components_, before)
+    model.partial_fit(data[2000:3000], sample_weight=np.zeros(1000))
+    np.testing.assert_array_equal(model.components_, before)
+    assert model.error_ > 0
+
+
+def test_a_refused_first_part_leaves_a_new_model(truth):
+    model = lasso()
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((30, M), np.nan))
+    with pytest.raises(NotFittedError):
+        model.transform(truth.data[:3])
+
+
+def test_tensors_stay_tensors(truth):
+    torch = pytest.importorskip("torch")
+    model = lasso().partial_fit(torch.from_numpy(truth.data[:2000])).partial_fit(torch.from_numpy(truth.data[2000:]))
+    assert isinstance(model.components_, torch.Tensor)

@@ -63,6 +63,8 @@ class FitJournal:
 
     def open_stage(self) -> "RunJournal | None":
         """Return what stops a run that is not saved, but repeated if the fit resumes."""
+        if self._unsaved is not None:
+            return self._unsaved
         return None if self._checkpoints is None else RunJournal(self._checkpoints, None, self.fits)
 
 
@@ -80,7 +82,8 @@ class RunJournal:
     stage : str
         SEARCH or DESCENT.
     level : int
-        Number of residual levels at which the exact finish has been tried.
+        Of a search, number of residual levels at which the exact finish has been tried; of a descent, number of
+        iterations before it.
     """
 
     checkpoints: Checkpoints

@@ -1,5 +1,6 @@
 """What ROAD tells users about a fit: why it has not converged, and what to do about dense codes."""
 
+import math
 from typing import Any
 
 DENSE = 0.8
@@ -30,10 +31,11 @@ def convergence_warning(model: Any) -> str | None:
         return None
     last = {name: column[-1] for name, column in model.history_.items()}
     bound = "" if model.epsilon_ is None else f" (bound {model.epsilon_:.2e} + 10 tol)"
-    if model.stationarity_ is None:
+    if math.isfinite(last["primal"]):
         residuals = f"primal residual {last['primal']:.2e}, dual residual {last['dual']:.2e}"
     else:
-        residuals = f"stationarity {last['stationarity']:.2e} (bound 10 tol)"
+        name = "change" if math.isfinite(last.get("change", math.nan)) else "stationarity"
+        residuals = f"{name} {last[name]:.2e} (bound 10 tol)"
     return (
         f"ROAD has not converged in max_iter={model.max_iter} iterations: {residuals} (tol={model.tol:g}), data "
         f"error {last['error']:.2e}{bound}; {dense_advice(model) or 'pass a larger max_iter or tol'}"

@@ -3,7 +3,7 @@
 import numbers
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -102,10 +102,16 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _guarded(self, fitting: Fitting[None]) -> Fitting[None]:
         """Pass on the events of a fit; one that does not reach its end leaves the model as it was."""
+        with self._unchanged_unless_finished():
+            yield from fitting
+
+    @contextmanager
+    def _unchanged_unless_finished(self) -> Iterator[None]:
+        """Restore the fitted attributes if the block does not reach its end."""
         before = self._fitted_attributes()
         finished = False
         try:
-            yield from fitting
+            yield
             finished = True
         finally:
             if not finished:

@@ -22,9 +22,10 @@ from roadict.estimators.attributes import last_stationarity
 from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.rows import all_codes, first_samples, large_rows
-from roadict.estimators.streaming import Samples, Streaming, add_up, joined, updated
+from roadict.estimators.streaming import Streaming, joined, updated
 from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
+from roadict.linalg import leading_signs
 from roadict.ranks.collectives import counts, largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.large import learn_from_rows
@@ -32,7 +33,7 @@ from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
-from roadict.road.stream import Stream, continued
+from roadict.road.stream import Samples, Stream, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
@@ -319,12 +320,13 @@ class ROAD(Learner):
     ) -> Fitting[None]:
         """Fit step by step; ``pool`` and ``executor`` are shared with other fits."""
         comm = self._comm()
+        on_all_ranks(comm, self._check_parameters)
+        problem = consistent_parameters(self, comm)
         large = large_rows(self, X, sample_weight, self._parameters(), comm)
         if large is None:
             given = self._validate_on_ranks(X, sample_weight, comm)
         else:
             given = first_samples(large, self.n_components, self._parameters(), comm)
-        problem = consistent_parameters(self, comm)
         data, observed, weights, rows = used_samples(*given, comm)
         n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
         request = Request(data, observed, n_components, self._parameters(), comm, weights)
@@ -335,7 +337,8 @@ class ROAD(Learner):
         engine = engine_name(self.engine, plan.n_samples, data.shape[1], n_components)
         problem |= {"estimator": "ROAD", "n_components": n_components, "engine": engine}
         problem |= consistent_start(dictionary, codes, engine, self.checkpoint is not None, comm)
-        problem["sample_weight"] = None if weights is None else fingerprint(weights[:, None], comm)
+        counted = weights if large is None else large.weights
+        problem["sample_weight"] = None if counted is None else fingerprint(counted[:, None], comm)
         threads = local_threads(self.n_jobs, comm)
         settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
         saved: tuple[Any, Any] = (data, observed) if large is None else (large, None)
@@ -355,7 +358,8 @@ class ROAD(Learner):
                 learned = learned._replace(fit=fit)
         self._set_attributes(learned, weights)
         n_samples = sum(counts(comm, len(data) if large is None else len(large)))
-        self._stream_ = Streaming(data.dtype, n_samples, stream, learned.plan.unit, n_fitted=n_samples)
+        exact = self.exact_ or (self.epsilon_path_ is not None and self.epsilon_path_.exact)
+        self._stream_ = Streaming(data.dtype, n_samples, stream, learned.plan.unit, (), n_samples, exact)
         if large is not None:
             weight = None if stream is None else stream.weight * learned.plan.unit
             self.codes_ = all_codes(large, self.components_, weight, threads) if self.store_codes else None
@@ -390,13 +394,13 @@ class ROAD(Learner):
             Its ``codes_`` is None, and ``objective_``, ``error_`` and ``atom_usage_`` are those of this part in the
             atoms before it, once parts are taken in mini-batches. If a part is not accepted, the model is unchanged.
         """
-        comm = self._comm()
-        if self.formulation == "inexact" or self._parameters().plain:
-            raise ValueError(
-                "partial_fit needs a descent, which the inexact form and the plain iteration (a numeric rho with one "
-                'start) have not; use formulation "constrained" or "lasso" and rho="auto"'
-            )
-        before: Streaming | None = getattr(self, "_stream_", None)
+        with self._unchanged_unless_finished():
+            self._take_part(X, sample_weight)
+        return self
+
+    def _take_part(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        comm, before = self._comm(), getattr(self, "_stream_", None)
+        self._check_stream(before)
         samples = self._validate_on_ranks(X, sample_weight, comm, before)
         n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
         if before is not None and not before.waiting:
@@ -404,7 +408,8 @@ class ROAD(Learner):
                 self._stream_ = before._replace(n_seen=n_seen)
             else:
                 self._update(before, before.stream, samples, n_seen, comm)
-            return self
+                self._convert_outputs_like(X)
+            return
         parts = (*(() if before is None else before.waiting), samples)
         waiting = joined(parts)
         n_components = 2 * waiting[0].shape[1] if self.n_components is None else self.n_components
@@ -416,17 +421,35 @@ class ROAD(Learner):
             before = self._stream_
         if n_seen < needed:
             self._stream_ = before._replace(n_seen=n_seen, waiting=parts)
-        return self
+
+    def _check_stream(self, before: Streaming | None) -> None:
+        """Raise ValueError if no part can be taken."""
+        if self.formulation == "inexact" or self._parameters().plain:
+            raise ValueError(
+                "partial_fit needs a descent, which the inexact form and the plain iteration (a numeric rho with one "
+                'start) have not; use formulation "constrained" or "lasso" and rho="auto"'
+            )
+        if self.checkpoint is not None:
+            raise ValueError("partial_fit writes no checkpoints; pass checkpoint=None, and save the model now and then")
+        if before is None and hasattr(self, "components_"):
+            raise ValueError("this model has no statistics to continue from; call fit, or partial_fit of a clone")
+        if before is not None and before.stream is None and not before.waiting and not before.exact:
+            raise ValueError(
+                "partial_fit needs an error bound above 0, as these data are not exact; pass epsilon, or "
+                'formulation="lasso" and alpha, to a clone of this model'
+            )
 
     def _update(self, before: Streaming, stream: Stream, samples: Samples, n_seen: int, comm: Comm) -> None:
         """Take a part of a stream in mini-batches."""
         stream, seen = updated(stream, samples, before.unit, comm, local_threads(self.n_jobs, comm))
-        total = add_up(seen)
-        self.components_ = stream.dictionary.astype(before.dtype)
-        self.objective_ = total.objective / stream.weight * before.unit
-        self.error_ = math.sqrt(total.misfit / max(total.square, np.finfo(float).tiny))
-        self.atom_usage_ = total.usage / max(total.n_samples, 1.0)
-        self.codes_ = None
+        if seen.n_samples > 0:
+            self.__dict__.pop("atom_stability_", None)  # that of former atoms
+            signs = leading_signs(stream.dictionary)[:, None]
+            self.components_ = (stream.dictionary * signs).astype(before.dtype)
+            self.objective_ = stream.objective(seen, self.epsilon_) * before.unit
+            self.error_ = math.sqrt(seen.misfit / max(seen.square, np.finfo(float).tiny))
+            self.atom_usage_ = seen.usage / seen.n_samples
+            self.codes_ = None
         self._stream_ = before._replace(stream=stream, n_seen=n_seen)
 
     def _parameters(self) -> Parameters:

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from roadict.ranks.collectives import allgather_json
 from roadict.ranks.comm import Comm
-from roadict.road.stream import BATCH, Seen, Stream
+from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
-Samples = tuple[Array, Mask, Array | None]
 
 
 class Streaming(NamedTuple):
@@ -25,12 +24,14 @@ class Streaming(NamedTuple):
     n_seen : int
         Number of samples, over all ranks.
     stream : Stream or None
-        That continues the last fit, in units of ``unit``. None: that was one with error bound 0.
+        That continues the last fit, in units of ``unit``. None: that had no descent.
     unit : float
     waiting : tuple of (data, observed, weights)
         This rank's samples, as long as there are too few for the search; they are not saved with a model.
     n_fitted : int
         Number of samples, over all ranks, in the last fit.
+    exact : bool
+        Whether its data count as exact.
     """
 
     dtype: np.dtype[np.floating]
@@ -39,6 +40,7 @@ class Streaming(NamedTuple):
     unit: float = 1.0
     waiting: tuple[Samples, ...] = ()
     n_fitted: int = 0
+    exact: bool = False
 
     def check(self, dtype: np.dtype[np.floating]) -> None:
         """Raise ValueError unless a part has the dtype of those before."""
@@ -52,7 +54,7 @@ class Streaming(NamedTuple):
 def pack_stream(streaming: Streaming) -> dict[str, NDArray[Any]]:
     """Return the arrays to save, with which a stream continues."""
     stream, unit = streaming.stream, streaming.unit
-    numbers = {"stream_counts": np.array([streaming.n_seen, streaming.n_fitted])}
+    numbers = {"stream_counts": np.array([streaming.n_seen, streaming.n_fitted, streaming.exact])}
     if stream is None:
         return numbers
     arrays = {f"stream_{name}": getattr(stream, name) for name in ("dictionary", "gram", "target")}
@@ -61,9 +63,9 @@ def pack_stream(streaming: Streaming) -> dict[str, NDArray[Any]]:
 
 def unpack_stream(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> Streaming:
     """Return what ``pack_stream`` saved; raises KeyError or ValueError if it is inconsistent."""
-    n_seen, n_fitted = (int(number) for number in arrays["stream_counts"])
+    n_seen, n_fitted, exact = (int(number) for number in arrays["stream_counts"])
     if "stream_numbers" not in arrays:
-        return Streaming(dtype, n_seen, n_fitted=n_fitted)
+        return Streaming(dtype, n_seen, n_fitted=n_fitted, exact=bool(exact))
     dictionary, gram, target = (arrays[f"stream_{name}"] for name in ("dictionary", "gram", "target"))
     weight, n_samples, unit = (float(number) for number in arrays["stream_numbers"])
     expected = {"dictionary": shape, "gram": (shape[0], shape[0]), "target": shape}
@@ -85,8 +87,8 @@ def joined(parts: tuple[Samples, ...]) -> Samples:
     return data, observed, weights
 
 
-def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: int | None) -> tuple[Stream, list[Seen]]:
-    """Update the atoms by mini-batches of a part; all ranks take the same number."""
+def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: int | None) -> tuple[Stream, Seen]:
+    """Update the atoms by mini-batches of a part, of which all ranks take the same number; raises if they overflow."""
     data, observed, weights = samples
     data = np.asarray(data / data.dtype.type(unit))
     size = max(1, BATCH // comm.size)
@@ -94,11 +96,9 @@ def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: i
     seen = []
     for rows in np.array_split(np.arange(len(data)), n_batches):
         batch = data[rows], None if observed is None else observed[rows], None if weights is None else weights[rows]
-        stream, measured = stream.updated(*batch, comm, n_jobs)
+        with np.errstate(all="ignore"):  # overflow shows in the statistics
+            stream, measured = stream.updated(*batch, comm, n_jobs)
         seen.append(measured)
-    return stream, seen
-
-
-def add_up(seen: list[Seen]) -> Seen:
-    """Return the sums over mini-batches."""
-    return Seen(*(sum(each[1:], each[0]) for each in zip(*seen, strict=True)))
+    if not stream.is_finite:
+        raise ValueError("the values of this part are too large beside those before; scale all parts alike")
+    return stream, add_up(seen)

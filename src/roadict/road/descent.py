@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from roadict.coders.registry import encode
 from roadict.linalg import unit_rows
 from roadict.ranks.collectives import broadcast, gathered, norm, total
+from roadict.ranks.comm import Comm
 from roadict.road.plan import Plan
 from roadict.runs.measures import DescentMeasures
 from roadict.runs.state import RunState
@@ -100,7 +101,8 @@ class Descent:
         improved, before = improved_atoms(self._dictionary, gram, target), self._improved.copy()
         unused = np.flatnonzero(np.diag(gram) == 0)
         if 0 < len(unused) < len(gram):
-            found = self._worst_directions(len(unused))
+            residual = self._residual(self._dictionary, self._coded.codes)
+            found = worst_directions(residual, len(unused), self._comm)
             improved[unused[: len(found)]] = before[unused[: len(found)]] = found
         momentum = (1 + math.sqrt(1 + 4 * self._momentum**2)) / 2
         ahead: Array = unit_rows(improved + (self._momentum - 1) / momentum * (improved - before))[0]
@@ -172,17 +174,6 @@ class Descent:
         residual: Array = self._data - codes @ dictionary.astype(codes.dtype)
         return residual if self._observed is None else residual * self._observed
 
-    def _worst_directions(self, count: int) -> Array:
-        """Return up to ``count`` distinct directions of the largest residuals of all ranks."""
-        residual = self._residual(self._dictionary, self._coded.codes).astype(np.float64)
-        worst = np.argsort(-np.linalg.norm(residual, axis=1), kind="stable")[:count]
-        rows, sizes = unit_rows(gathered(self._comm, residual[worst]))
-        found: list[Array] = []
-        for n in np.argsort(-sizes, kind="stable"):
-            if len(found) < count and sizes[n] > 0 and all(abs(other @ rows[n]) < DISTINCT for other in found):
-                found.append(rows[n])
-        return np.array(found).reshape(-1, residual.shape[1])
-
     def state(self) -> RunState:
         """Return the arrays of the run between two iterations."""
         coded = self._coded
@@ -206,6 +197,17 @@ class Descent:
     def codes(self) -> Array:
         """Return the codes, shape (n_samples, n_components), of this rank's samples."""
         return self._coded.codes
+
+
+def worst_directions(residual: Array, count: int, comm: Comm) -> Array:
+    """Return up to ``count`` distinct directions of the largest residuals of all ranks."""
+    worst = np.argsort(-np.linalg.norm(residual, axis=1), kind="stable")[:count]
+    rows, sizes = unit_rows(gathered(comm, residual[worst].astype(np.float64)))
+    found: list[Array] = []
+    for n in np.argsort(-sizes, kind="stable"):
+        if len(found) < count and sizes[n] > 0 and all(abs(other @ rows[n]) < DISTINCT for other in found):
+            found.append(rows[n])
+    return np.array(found).reshape(-1, residual.shape[1])
 
 
 def improved_atoms(dictionary: Array, gram: Array, target: Array) -> Array:

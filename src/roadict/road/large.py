@@ -45,10 +45,11 @@ def learn_from_rows(
     """
     comm = plan.comm
     run = Passes(stream, rows, plan.unit, plan.bound, seed, settings.n_jobs, comm)
-    saving, (resumed, _) = journal.open_run(run, DESCENT)
+    saving, (resumed, n_before) = journal.open_run(run, DESCENT)
     weight = total(comm, rows.weight)
     history = resumed or rescaled(fit.outcome.history, weight / stream.n_samples)
-    n_before = int(np.isnan(history["change"]).sum()) if "change" in history else len(history["objective"])
+    n_before = n_before if resumed else len(history["objective"])
+    saving = None if saving is None else replace(saving, level=n_before)
     rule = Rule(n_before + settings.max_iter, STATIONARY * settings.tol)
     view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / weight)
     outcome = yield from follow(run, rule, view, history, saving, comm)

@@ -37,6 +37,8 @@ Start = tuple[Array, Array]
 Starts = Callable[[Plan], Iterator[Start]]
 """Draws the starts of a plan, dictionary and codes in the engine's units, always the same."""
 
+ENDED = ("callback", "non-finite")
+"""Stop reasons after which a fit does not continue."""
 SAME_OBJECTIVE = 1e-3
 """Relative difference up to which two objectives count as the same."""
 SAME_ATOMS = 1e-3
@@ -125,15 +127,16 @@ def _learn_from_some(
         journal.notes.update(n_starts=best.n_starts, n_agreed=best.n_agreed)
         no_codes = np.zeros((len(plan.problem.data), len(best.dictionary)), plan.problem.data.dtype)
         start, before = (best.dictionary, no_codes), best.outcome.history
-        ended = best.outcome.stop_reason in ("callback", "non-finite")
-    if ended:
-        fit = _finished(plan, best.outcome, *start, settings)
-    else:
-        if before is not None and plan.n_samples >= MANY * searched.n_samples:
-            (atoms, codes), (data, observed, weights) = start, held_samples(searched)
+        ended = best.outcome.stop_reason in ENDED
+        outcome = best.outcome
+        if not ended and plan.n_samples >= MANY * searched.n_samples:
+            data, observed, weights = held_samples(searched)
             stream = continued(best, plan, (data * data.dtype.type(searched.unit), observed, weights))
-            atoms, before = yield from _pass_over_all(plan, stream, settings, journal, before)
-            start = atoms, codes
+            atoms, outcome = yield from _pass_over_all(plan, stream, settings, journal, outcome.history)
+            start, before, ended = (atoms, no_codes), outcome.history, outcome.stop_reason in ENDED
+    if ended:
+        fit = _finished(plan, outcome, *start, settings)
+    else:
         view = View(plan.unit, watched=settings.watched, code_unit=plan.code_unit)
         fit = yield from _descend(plan, start, settings, view, journal, before)
     return replace(fit, n_starts=journal.notes["n_starts"], n_agreed=journal.notes["n_agreed"])
@@ -141,14 +144,15 @@ def _learn_from_some(
 
 def _pass_over_all(
     plan: Plan, stream: Stream, settings: Settings, journal: FitJournal, before: History
-) -> Fitting[tuple[Array, History]]:
+) -> Fitting[tuple[Array, Outcome]]:
     """Pass once over all samples in mini-batches, which is faster than the first steps of a descent; returns atoms."""
     rows = HeldRows(plan)
+    # Like the choice of the samples to search with, the order depends on the samples alone.
     run = Passes(stream, rows, 1.0, plan.bound, np.random.SeedSequence(0), settings.n_jobs, plan.comm)
     rule = Rule(len(before["objective"]) + run.n_steps, 0.0)
     view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / total(plan.comm, rows.weight))
     outcome = yield from follow(run, rule, view, before, journal.open_stage(), plan.comm)
-    return run.dictionary().astype(plan.problem.data.dtype), outcome.history
+    return run.dictionary().astype(plan.problem.data.dtype), outcome
 
 
 def run_starts(
@@ -205,7 +209,7 @@ def _fit_from(
         if isinstance(found, Fit):
             return found
         outcome, atoms, codes = found
-        if not plan.descends or outcome.stop_reason in ("callback", "non-finite"):
+        if not plan.descends or outcome.stop_reason in ENDED:
             return _finished(plan, outcome, atoms, codes, settings)
         start, before = (atoms, codes), outcome.history
     return (yield from _descend(plan, start, settings, view, journal, before))
@@ -216,10 +220,11 @@ def _descend(
 ) -> Fitting[Fit]:
     """Lower the objective until it is stationary; ``before``: the history of the search, if there was one."""
     run = Descent(plan, *start, settings.n_jobs)
-    saving, (resumed, _) = journal.open_run(run, DESCENT)
+    saving, (resumed, n_before) = journal.open_run(run, DESCENT)
     history = resumed or before or History({name: [] for name in COLUMNS})
-    max_iter = int(np.isfinite(history["primal"]).sum()) + settings.max_iter
-    rule = Rule(max_iter, STATIONARY * (settings.tol or DEFAULT_TOL), plan.bound)
+    n_before = n_before if resumed else len(history["objective"])
+    saving = None if saving is None else replace(saving, level=n_before)
+    rule = Rule(n_before + settings.max_iter, STATIONARY * (settings.tol or DEFAULT_TOL), plan.bound)
     outcome = yield from follow(run, rule, replace(view, stage=DESCENT), history, saving, plan.comm)
     return _finished(plan, outcome, run.dictionary(), run.codes(), settings, run.weight)
 

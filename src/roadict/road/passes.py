@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.ranks.collectives import allreduce_max, counts
+from roadict.ranks.collectives import allreduce_max, counts, on_all_ranks
 from roadict.ranks.comm import Comm
 from roadict.road.plan import Plan
-from roadict.road.stream import BATCH, Samples, Seen, Stream
+from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up
 from roadict.runs.measures import BatchMeasures
 from roadict.runs.state import RunState
 from roadict.seeds import PASSES, streams
@@ -71,42 +71,48 @@ class Passes:
         n_jobs: int | None,
         comm: Comm,
     ) -> None:
-        self._stream, self._rows, self._unit, self._bound = stream, rows, unit, bound or 0.0
+        self._stream, self._rows, self._unit, self._bound = stream, rows, unit, bound
         self._seed, self._n_jobs, self._comm = seed, n_jobs, comm
         n_rows = counts(comm, len(rows))
         blocks = np.arange(0, len(rows), BLOCK)
         order = streams(seed, PASSES, 1)[0].permutation(len(blocks))
         n_held = round(min(HELD_OUT, sum(n_rows) / 10) * len(rows) / sum(n_rows) / BLOCK)
+        n_held = min(max(n_held, 1), len(blocks) // 2)
         held, self._blocks = np.sort(blocks[order[:n_held]]), np.sort(blocks[order[n_held:]])
-        self._held_out = self._scaled(rows.take(held, BLOCK))
+        self._held_out = self._taken(held)
         size = min(BATCH, max(MIN_BATCH, sum(n_rows) // FEW_BATCHES))
-        self._n_batches = int(allreduce_max(comm, -(-len(self._blocks) * BLOCK * comm.size // size))[0])
+        n_batches, most = -(-len(self._blocks) * BLOCK * comm.size // size), len(self._blocks)
+        self._n_batches = max(1, min(allreduce_max(comm, n_batches, most)))
         self._pass, self._batch = 0, 0
         self._usage, self._n_used = np.zeros(len(stream.dictionary)), 0.0
         self.last = self._look()
-        self._before, self._change = self.last.objective, 1.0
+        self._before, self._change = self.objective(self.last), 1.0
 
-    def _scaled(self, samples: Samples) -> Samples:
-        data, observed, weights = samples
+    def _taken(self, starts: NDArray[np.int64]) -> Samples:
+        """Return the rows of these blocks, in the unit of the stream; all ranks fail if one cannot read its own."""
+        data, observed, weights = on_all_ranks(self._comm, lambda: self._rows.take(np.sort(starts), BLOCK))
         return (data / data.dtype.type(self._unit)).astype(data.dtype), observed, weights
 
     def step(self, following: float | None = None) -> BatchMeasures:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
-        began, n_samples = time.perf_counter(), 0.0
+        began, batches = time.perf_counter(), []
         for samples in self._next_batches():
             self._stream, seen = self._stream.updated(*samples, self._comm, self._n_jobs)
             self._usage, self._n_used = self._usage + seen.usage, self._n_used + seen.n_samples
-            n_samples += seen.n_samples
-        self.last = self._look()
+            batches.append(seen)
+        taken = add_up(batches)
+        held = self._look()
+        self.last = held if held.n_samples > 0 else taken  # all weights of the held-out batch may be zero
         if self._batch == self._n_batches:
-            self._change = abs(self._before - self.last.objective) / max(self.last.objective, np.finfo(float).tiny)
-            self._before = self.last.objective
+            now = self.objective(self.last)
+            self._change = abs(self._before - now) / max(now, np.finfo(float).tiny)
+            self._before = now
             self._pass, self._batch = self._pass + 1, 0
         return BatchMeasures(
             objective=self.objective(self.last),
             change=self._change,
             error=float(np.sqrt(self.last.misfit / self.last.square)) if self.last.square else 0.0,
-            samples_per_second=n_samples / max(time.perf_counter() - began, 1e-9),
+            samples_per_second=taken.n_samples / max(time.perf_counter() - began, 1e-9),
         )
 
     def _next_batches(self) -> Iterator[Samples]:
@@ -116,16 +122,16 @@ class Passes:
             self._usage, self._n_used = np.zeros_like(self._usage), 0.0
         end = min(self._batch + ROUND, self._n_batches)
         for part in parts[self._batch : end]:
-            yield self._scaled(self._rows.take(np.sort(part), BLOCK))
+            yield self._taken(part)
         self._batch = end
 
     def _look(self) -> Seen:
         """Measure the held-out batch."""
-        return self._stream.updated(*self._held_out, self._comm, self._n_jobs)[1]
+        return self._stream.measured(*self._held_out, self._comm, self._n_jobs)
 
     def objective(self, seen: Seen) -> float:
-        """Return the formulation's objective per unit of weight of the samples; under a bound, the dual function."""
-        return (seen.objective - self._bound**2 * seen.square / 2) / self._stream.weight / max(seen.n_samples, 1.0)
+        """Return the formulation's objective per unit of weight of the samples."""
+        return self._stream.objective(seen, self._bound) / max(seen.n_samples, np.finfo(float).tiny)
 
     def usage(self) -> Array:
         """Share of the samples of the last pass that use each atom."""
@@ -182,10 +188,15 @@ class HeldRows:
 
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
         """Return the rows of these blocks."""
-        ends = np.minimum(starts + size, len(self))
-        rows = np.concatenate([np.arange(0), *map(np.arange, starts, ends)])
+        rows = rows_of(starts, size, len(self))
         data, observed, weights = self._samples
         return data[rows], None if observed is None else observed[rows], None if weights is None else weights[rows]
+
+
+def rows_of(starts: NDArray[np.int64], size: int, n_rows: int) -> NDArray[np.int64]:
+    """Return the numbers of the rows in blocks of this size, or less at the end."""
+    ends = np.minimum(starts + size, n_rows)
+    return np.concatenate([np.arange(0), *map(np.arange, starts, ends)])
 
 
 def held_samples(plan: Plan) -> Samples:

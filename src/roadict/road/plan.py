@@ -202,7 +202,8 @@ class Request:
             return plan
         some = self.some(np.random.default_rng(0))  # depends on the samples alone: starts compare one objective
         if plan.bound is not None:  # the floor of some samples may be above that of all
-            floor = smallest_error(some.data, some.observed, self.n_components, self.comm)
+            data = some.data if some.weights is None else some.data * np.sqrt(some.weights)[:, None]
+            floor = smallest_error(data, some.observed, self.n_components, self.comm)
             some = some.changed(epsilon=max(plan.bound, auto_epsilon(floor)))
         searched = some.changed(n_search_samples=plan.n_samples).plan()
         return replace(plan, searched=replace(searched, share=searched.n_samples / plan.n_samples))

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.registry import encode
-from roadict.linalg import unit_rows
-from roadict.ranks.collectives import broadcast, gathered, total
+from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import SERIAL, Comm
-from roadict.road.descent import improved_atoms
+from roadict.road.descent import improved_atoms, worst_directions
 from roadict.road.plan import Plan
 from roadict.runs.result import Fit
 
@@ -25,6 +24,8 @@ FORGETTING = 8
 """A sample counts with this power of the share of the samples that came before the latest: codes of poor atoms fade."""
 
 
+CHUNK = 2**14
+"""Samples whose statistics are formed at a time."""
 UNUSED = 1e-9
 """Squared codes of an atom, relative to the largest of all atoms, up to which it counts as unused."""
 
@@ -40,6 +41,11 @@ class Seen(NamedTuple):
     square: float
     usage: Array
     n_samples: float
+
+
+def add_up(seen: list[Seen]) -> Seen:
+    """Return the sums over mini-batches."""
+    return Seen(*(sum(each[1:], each[0]) for each in zip(*seen, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -76,14 +82,11 @@ class Stream:
 
         Atoms that no sample has used so far are replaced by the samples that are represented worst.
         """
-        codes = encode(data, observed, self.dictionary, algorithm="lasso", alpha=self.weight, n_jobs=n_jobs, warn=False)
-        represented = codes @ self.dictionary.astype(codes.dtype)
-        full = data if observed is None else np.where(observed, data, represented)
-        each = np.ones(len(data)) if weights is None else weights.astype(np.float64)
-        seen = self._measured(codes, full - represented, data, each, comm)
+        codes, full, residual = self._coded(data, observed, n_jobs)
+        seen = self._measured(codes, residual, data, weights, comm)
         if seen.n_samples == 0:
             return self, seen
-        weighed = codes if weights is None else (codes * each[:, None]).astype(codes.dtype)
+        weighed = codes if weights is None else (codes * weights[:, None]).astype(codes.dtype)
         former = (self.n_samples / (self.n_samples + seen.n_samples)) ** FORGETTING
         gram = former * self.gram + comm.sum((weighed.T @ codes).astype(np.float64))
         target = former * self.target + comm.sum((weighed.T @ full).astype(np.float64))
@@ -91,13 +94,33 @@ class Stream:
         uses = np.diag(gram)
         unused = np.flatnonzero(uses <= UNUSED * uses.max())
         if len(unused):
-            found = _worst(full - represented, len(unused), comm)
+            found = worst_directions(residual, len(unused), comm)
             dictionary[unused[: len(found)]] = found
         dictionary = broadcast(comm, dictionary)
         n_samples = self.n_samples + seen.n_samples
         return replace(self, dictionary=dictionary, gram=gram, target=target, n_samples=n_samples), seen
 
-    def _measured(self, codes: Array, residual: Array, data: Array, each: Array, comm: Comm) -> Seen:
+    def measured(
+        self,
+        data: Array,
+        observed: Mask,
+        weights: Array | None = None,
+        comm: Comm = SERIAL,
+        n_jobs: int | None = None,
+    ) -> Seen:
+        """Code samples, and learn nothing from them."""
+        codes, _, residual = self._coded(data, observed, n_jobs)
+        return self._measured(codes, residual, data, weights, comm)
+
+    def _coded(self, data: Array, observed: Mask, n_jobs: int | None) -> tuple[Array, Array, Array]:
+        """Return codes, samples without missing entries, and residuals."""
+        codes = encode(data, observed, self.dictionary, algorithm="lasso", alpha=self.weight, n_jobs=n_jobs, warn=False)
+        represented = codes @ self.dictionary.astype(codes.dtype)
+        full = data if observed is None else np.where(observed, data, represented)
+        return codes, full, full - represented
+
+    def _measured(self, codes: Array, residual: Array, data: Array, weights: Array | None, comm: Comm) -> Seen:
+        each = np.ones(len(data)) if weights is None else weights.astype(np.float64)
         misfit = float(each @ np.einsum("ij,ij->i", residual, residual, dtype=np.float64))
         square = float(each @ np.einsum("ij,ij->i", data, data, dtype=np.float64))
         size = float(each @ np.abs(codes).sum(axis=1, dtype=np.float64))
@@ -105,41 +128,36 @@ class Stream:
         objective, misfit, square, n_samples = comm.sum(sums).tolist()
         return Seen(objective, misfit, square, comm.sum(each @ (codes != 0)), n_samples)
 
+    def objective(self, seen: Seen, bound: float | None) -> float:
+        """Return the formulation's objective: Σ|codes|, plus the misfit of the Lasso form; the dual under a bound."""
+        return (seen.objective - (bound or 0.0) ** 2 * seen.square / 2) / self.weight
 
-def _worst(residual: Array, count: int, comm: Comm) -> Array:
-    """Return the directions of the largest residuals of all ranks, at most ``count``."""
-    worst = np.argsort(-np.linalg.norm(residual, axis=1), kind="stable")[:count]
-    rows, sizes = unit_rows(gathered(comm, residual[worst].astype(np.float64)))
-    order = np.argsort(-sizes, kind="stable")[:count]
-    return rows[order[sizes[order] > 0]]
-
-
-def stream_from(
-    data: Array, observed: Mask, codes: Array, dictionary: Array, weight: float, weights: Array | None, comm: Comm
-) -> Stream:
-    """Return the stream that continues a fit, given its samples, codes and atoms."""
-    full = data if observed is None else np.where(observed, data, codes @ dictionary)
-    weighed = codes if weights is None else (codes * weights[:, None]).astype(codes.dtype)
-    gram = comm.sum((weighed.T @ codes).astype(np.float64))
-    target = comm.sum((weighed.T @ full).astype(np.float64))
-    n_samples = total(comm, float(len(data) if weights is None else weights.sum()))
-    return Stream(dictionary.astype(np.float64), weight, gram, target, n_samples)
-
-
-def lasso_weight(data: Array, observed: Mask, codes: Array, dictionary: Array, comm: Comm) -> float:
-    """Return the Lasso weight of minimal codes: the correlation of the residuals with the atoms that are used."""
-    residual = data - codes @ dictionary
-    if observed is not None:
-        residual = residual * observed
-    used = codes != 0
-    correlations = np.abs(residual @ dictionary.T)[used]
-    sums = comm.sum(np.array([correlations.sum(dtype=np.float64), float(used.sum())]))
-    return float(sums[0] / max(sums[1], 1.0))
+    @property
+    def is_finite(self) -> bool:
+        """Whether the statistics have not overflowed."""
+        return bool(np.isfinite(self.gram).all() and np.isfinite(self.target).all())
 
 
 def continued(fit: Fit, plan: Plan, samples: Samples) -> Stream:
-    """Return the stream that continues a fit of these samples, in its engine's units."""
-    (data, observed, weights), comm = samples, plan.comm
-    scaled, codes = (np.asarray(array / array.dtype.type(plan.unit)) for array in (data, fit.codes))
-    weight = plan.alpha or lasso_weight(scaled, observed, codes, fit.dictionary, comm)
-    return stream_from(scaled, observed, codes, fit.dictionary, weight, weights, comm)
+    """Return the stream that continues a fit of these samples, in its engine's units.
+
+    Its weight is that of the fit, or for an error bound the correlation of the residuals with the atoms in use.
+    """
+    (data, observed, weights), atoms = samples, fit.dictionary
+    shape = atoms.shape
+    gram, target, correlations = np.zeros((shape[0], shape[0])), np.zeros(shape), np.zeros(2)
+    for start in range(0, len(data), CHUNK):
+        rows = slice(start, start + CHUNK)
+        scaled, codes = (np.asarray(array[rows] / array.dtype.type(plan.unit)) for array in (data, fit.codes))
+        seen = None if observed is None else observed[rows]
+        represented = codes @ atoms
+        full = scaled if seen is None else np.where(seen, scaled, represented)
+        weighed = codes if weights is None else (codes * weights[rows, None]).astype(codes.dtype)
+        gram += weighed.T @ codes
+        target += weighed.T @ full
+        used = codes != 0
+        correlations += np.abs((full - represented) @ atoms.T)[used].sum(dtype=np.float64), used.sum()
+    correlation, n_used = plan.comm.sum(correlations).tolist()
+    weight = plan.alpha or correlation / max(n_used, 1.0)
+    n_samples = total(plan.comm, float(len(data) if weights is None else weights.sum()))
+    return Stream(atoms.astype(np.float64), weight, plan.comm.sum(gram), plan.comm.sum(target), n_samples)
