@@ -117,9 +117,7 @@ def test_a_stream_finds_the_atoms_of_one_fit(truth, settings):
     assert share_found(model, truth) == share_found(whole, truth) == 1
     assert model.codes_ is None
     assert mean_objective(model, truth.data) <= 1.005 * mean_objective(whole, truth.data)
-    assert model.error_ == pytest.approx(whole.error_, rel=0.3), (
-        "the noise level of a stream is that of its first parts"
-    )
+    assert model.error_ == pytest.approx(whole.error_, rel=0.3), "the noise level is that of the first parts"
 
 
 def test_a_stream_continues_a_fit(truth):
