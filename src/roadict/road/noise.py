@@ -175,13 +175,14 @@ def choose_epsilon(
     seed: np.random.SeedSequence,
     journal: FitJournal,
     dictionary: Array | None = None,
-    first_bound: float = FIRST_BOUND,
+    noisy: bool = False,
 ) -> Fitting[Choice]:
     """Find the error bound at which hidden entries are predicted best, from a small one (or the floor) on.
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
-    Rounds after the first do not search, unless samples are scarce: they refine the bound, and need no better atoms.
+    Unless samples are scarce, only the first round searches, and only if the data may be exact: then the atoms must be
+    found to tell. A bound needs no better ones.
     The last two rounds decide together.
 
     Parameters
@@ -193,8 +194,8 @@ def choose_epsilon(
     journal : FitJournal
     dictionary : array of shape (n_components, n_features), or None
         Atoms given by the user to start from.
-    first_bound : float
-        Of the first round.
+    noisy : bool
+        Whether the data are surely noisy.
     """
     comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
@@ -211,7 +212,7 @@ def choose_epsilon(
     )
     curves: list[Curve] = []
     floor = request.plan().bound or 0.0
-    bound = max(floor, first_bound)
+    bound = max(floor, NOISY_BOUND if noisy else FIRST_BOUND)
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
@@ -219,7 +220,7 @@ def choose_epsilon(
         plan = visible.changed(epsilon=bound).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
-        searches = plan.scarce or (index == 0 and plan.search_is_cheap)
+        searches = plan.scarce or (index == 0 and not noisy and plan.search_is_cheap)
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
