@@ -1,0 +1,197 @@
+"""Learning from patches of real pictures, compared with SPAMS and scikit-learn in one run; and other fits.
+
+python benchmarks/real.py over-time|million|fits|unseen|classic|planted|denoise|stream [--trials 3]
+
+over-time: objective on unseen patches over seconds; million: a million patches in a memory-mapped file; fits: unseen,
+classic, planted and denoise one after the other (benchmarks/real_fits.py); stream: partial_fit compared with fit.
+SPAMS: pip install spams-bin
+
+The curves go to benchmarks/real.json, from which docs/figures.py draws docs/images/real-patches.png. A command
+shortened by --samples or --seconds, or run without SPAMS, prints its tables and writes nothing.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "2"
+
+import numpy as np
+import real_fits
+from real_patches import (
+    START_SEED,
+    Section,
+    learn_roadict,
+    learn_sklearn,
+    learn_spams,
+    load_patches,
+    objective,
+    optional_spams,
+    seeds_text,
+)
+from results import table, write_section
+
+CURVES = Path(__file__).with_name("real.json")
+FIGURES = Path(__file__).parents[1] / "docs" / "figures.py"
+CASES = [(128, 0.15, 10_000), (256, 0.08, 10_000), (128, 0.15, 100_000), (256, 0.08, 100_000)]
+"""Atoms, weight, patches."""
+MILLION = (256, 0.08, 1_000_000)
+MARKS = (1, 2, 5, 10, 20, 40, 60)
+LONGER = {(256, 0.08, 100_000): 120}
+"""A later mark of one case."""
+LEARNERS = {"roadict": learn_roadict, "SPAMS": learn_spams, "scikit-learn": learn_sklearn}
+ABOUT = (
+    "Patches of 8x8 pixels from eight pictures inside scikit-image, without their means, float32; two threads. Mean of "
+    "½‖y - xD‖² + α‖x‖₁ over 8,000 patches from the right thirds of the pictures, from which nothing was learned; the "
+    'codes x of all dictionaries D by one coder. roadict: `ROAD(K, formulation="lasso", alpha=α)`. SPAMS and '
+    "scikit-learn (`MiniBatchDictionaryLearning`) start from random patches and use batches of 512; SPAMS runs once "
+    "per column."
+)
+ENDED = "ended by itself after, seconds"
+
+
+def learners():
+    return {name: learn for name, learn in LEARNERS.items() if name != "SPAMS" or optional_spams() is not None}
+
+
+def marks_of(case, seconds):
+    marks = (*MARKS, LONGER[case]) if case in LONGER else MARKS
+    return [mark for mark in marks if seconds is None or mark <= seconds]
+
+
+def scores(course, unseen, alpha):
+    """Objective at every mark; infinite before there were any atoms."""
+    return [np.inf if atoms is None else objective(atoms, unseen, alpha) for atoms in course.atoms]
+
+
+def value_text(value):
+    return "" if np.isinf(value) else f"{value:.5f}"
+
+
+def course_medians(case, marks, trials):
+    """Objectives of every learner at the marks, and the end of ROAD's fit if it ended by itself: medians of trials."""
+    n_atoms, alpha, n_samples = case
+    found, ends = {name: [] for name in learners()}, []
+    for trial in range(trials):
+        data, unseen = load_patches(n_samples, trial)
+        for name, learn in learners().items():
+            course = learn(data, n_atoms, alpha, marks, START_SEED + trial)
+            found[name].append(scores(course, unseen, alpha))
+            print(case, trial, name, found[name][-1], course.end, file=sys.stderr)
+            if name == "roadict":
+                ends.append(np.inf if course.end is None else course.end)
+    end = float(np.median(ends))
+    return {name: np.median(values, axis=0) for name, values in found.items()}, None if np.isinf(end) else end
+
+
+def over_time(arguments):
+    rows, curves, columns = [], [], sorted({*MARKS, *LONGER.values()})
+    for full in CASES:
+        marks = marks_of(full, arguments.seconds)
+        case = (*full[:2], arguments.samples or full[2])
+        medians, end = course_medians(case, marks, arguments.trials)
+        curves.append((*case, arguments.trials, marks, medians, end))
+        for name, values in medians.items():
+            at = dict(zip(marks, map(value_text, values), strict=True))
+            ended = f"{end:.1f}" if name == "roadict" and end is not None else ""
+            rows.append([*case[:2], f"{case[2]:,}", name, *(at.get(mark, "") for mark in columns), ended])
+    header = ["K", "α", "N", "learner", *(f"{mark} s" for mark in columns), ENDED]
+    text = f"{ABOUT} Here: {seeds_text(arguments.trials)}; empty: no atoms yet, or not measured."
+    return Section("Objective on unseen patches over time", f"{text}\n\n{table(header, rows)}", tuple(curves))
+
+
+def peak_memory():
+    """Largest resident memory of this process so far, in GB; that of getrusage may be its parent's."""
+    [peak] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(peak.split()[1]) * 1024 / 1e9
+
+
+def measure_alone(name, path, unseen, marks):
+    """Run a learner in this process; its scores, its end, the objective then, and its peak memory."""
+    warnings.simplefilter("ignore")
+    n_atoms, alpha, _ = MILLION
+    unending = {"stops": False} if name == "roadict" else {}
+    course = LEARNERS[name](np.load(path, mmap_mode="r"), n_atoms, alpha, marks, START_SEED, **unending)
+    memory = peak_memory()
+    last = None if course.final is None else objective(course.final, unseen, alpha)
+    return scores(course, unseen, alpha), course.end, last, memory
+
+
+def million(arguments):
+    n_samples = arguments.samples or MILLION[2]
+    marks, rows, curves, ended = marks_of(MILLION, arguments.seconds), [], {}, None
+    fresh = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "patches.npy")
+        data, unseen = load_patches(n_samples)
+        np.save(path, data)
+        size = data.nbytes / 1e9
+        del data
+        for name in learners():
+            with ProcessPoolExecutor(1, mp_context=fresh) as process:
+                curves[name], end, last, memory = process.submit(measure_alone, name, path, unseen, marks).result()
+            ended = ended or end
+            ending = ["", ""] if end is None else [f"{end:.1f}", value_text(last)]
+            rows.append([name, *map(value_text, curves[name]), *ending, f"{memory:.2f} GB"])
+            print(rows[-1], file=sys.stderr)
+    header = ["learner", *(f"{mark} s" for mark in marks), ENDED, "objective then", "peak memory"]
+    body = f"{ABOUT} One trial of {n_samples:,} patches ({size:.2f} GB) in a memory-mapped file, K = {MILLION[0]}, "
+    body += f"α = {MILLION[1]}; every learner in its own process, whose peak memory includes the patches "
+    body += f"(but not two more processes of scikit-learn). roadict's fit runs to its end.\n\n{table(header, rows)}"
+    return Section("A million patches", body, ((*MILLION, 1, marks, curves, ended),))
+
+
+def save_curve(n_atoms, alpha, n_samples, trials, marks, curves, end):
+    """Replace or add a case in the file of curves."""
+    case = {"n_atoms": n_atoms, "alpha": alpha, "n_samples": n_samples}
+    values = {name: [None if np.isinf(v) else round(float(v), 6) for v in curve] for name, curve in curves.items()}
+    entry = {**case, "trials": trials, "seconds": list(marks), "end": end and round(end, 1), "objective": values}
+    saved = json.loads(CURVES.read_text()) if CURVES.exists() else []
+    others = [other for other in saved if not case.items() <= other.items()]
+    ordered = sorted([*others, entry], key=lambda other: (other["n_samples"], other["n_atoms"]))
+    CURVES.write_text("[\n" + ",\n".join(json.dumps(other) for other in ordered) + "\n]\n")
+
+
+def report(section, arguments):
+    """Write section and curves, unless the command was shortened or SPAMS is missing."""
+    if arguments.samples or arguments.seconds or optional_spams() is None:
+        print(f"## {section.title} (shortened or without SPAMS: not written)\n\n{section.body}\n")
+        return
+    command = f"python benchmarks/real.py {arguments.what}"
+    write_section(
+        section.title, command + ("" if arguments.what == "million" else f" --trials {arguments.trials}"), section.body
+    )
+    for curve in section.curves:
+        save_curve(*curve)
+    if section.curves:
+        subprocess.run([sys.executable, FIGURES], check=True)
+
+
+COMMANDS = {"over-time": over_time, "million": million, **real_fits.COMMANDS}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=[*COMMANDS, "fits"])
+    parser.add_argument("--trials", type=int, help="3; planted: 10, classic: 1")
+    parser.add_argument("--samples", type=int, help="of every case instead of its own number, to try a command")
+    parser.add_argument("--seconds", type=int, help="last time mark, to try a command")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if optional_spams() is None:
+        print("no comparison with SPAMS, which is not installed: pip install spams-bin", file=sys.stderr)
+    for what in real_fits.FITS if given.what == "fits" else [given.what]:
+        trials = given.trials or real_fits.TRIALS.get(what, 3)
+        arguments = argparse.Namespace(what=what, trials=trials, samples=given.samples, seconds=given.seconds)
+        report(COMMANDS[what](arguments), arguments)
+
+
+if __name__ == "__main__":
+    main()
