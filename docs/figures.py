@@ -1,5 +1,9 @@
-"""Figures of the page "How ROAD works", drawn by the library itself when the site is built."""
+"""Figures of the page "How ROAD works", drawn by the library itself when the site is built.
 
+``python docs/figures.py`` draws them and images/real-patches.png, from the curves in benchmarks/real.json.
+"""
+
+import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -116,5 +120,63 @@ def course():
     return figure
 
 
+# The figure of the page "Performance".
+
+FOLDER = Path(__file__).parent
+LEARNERS = {"roadict": "tab:orange", "SPAMS": "tab:blue", "scikit-learn": "tab:green"}
+HIGHEST = 1.12
+"""Top of a panel, relative to the smallest objective in it: the first atoms of some learners are far above."""
+LABEL_GAP = 0.08
+"""Smallest distance of two labels, relative to the height of a panel."""
+
+
+def real_patches():
+    """Objective on unseen patches over seconds: a row per dictionary, a column per number of patches."""
+    cases = json.loads((FOLDER.parent / "benchmarks" / "real.json").read_text(encoding="utf-8"))
+    rows = sorted({(case["n_atoms"], case["alpha"]) for case in cases})
+    columns = sorted({case["n_samples"] for case in cases})
+    shape = len(rows), len(columns)
+    size = 3.9 * len(columns), 2.9 * len(rows)
+    figure, panels = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
+    for axes in panels.flat:
+        axes.set_visible(False)
+    for case in cases:
+        row, column = rows.index((case["n_atoms"], case["alpha"])), columns.index(case["n_samples"])
+        _over_time(panels[row, column], case)
+    trials = sorted({case["trials"] for case in cases})
+    seeds = " or ".join("one seed" if trial == 1 else f"medians of {trial} seeds" for trial in trials)
+    figure.supylabel(f"objective on unseen patches ({seeds})", fontsize=10)
+    return figure
+
+
+def _over_time(axes, case):
+    """Draw one line per learner, labelled at its end, and a dot where ROAD's fit ended by itself."""
+    axes.set_visible(True)
+    seconds, ends = case["seconds"], {}
+    for name, values in case["objective"].items():
+        if values[-1] is not None:  # else it had no atoms yet
+            axes.plot(seconds, np.array(values, float), color=LEARNERS[name])
+            ends[name] = values[-1]
+    if case["end"] is not None and case["end"] <= seconds[-1]:
+        axes.plot(case["end"], ends["roadict"], "o", color=LEARNERS["roadict"])
+    lowest = min(ends.values())
+    heights = (lowest * 0.99, min(max(lowest * 1.02, axes.get_ylim()[1]), lowest * HIGHEST))
+    title = f"{case['n_atoms']} atoms, α = {case['alpha']}, {case['n_samples']:,} patches"
+    axes.set(xscale="log", ylim=heights, xlim=(seconds[0], seconds[-1]))
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("seconds", fontsize=9)
+    axes.set_xticks(seconds, labels=[f"{second:g}" for second in seconds])
+    axes.minorticks_off()
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    place = 0.0
+    for name, value in sorted(ends.items(), key=lambda item: item[1]):
+        place = max(place, min(1.0, (value - heights[0]) / (heights[1] - heights[0])))
+        position = {"xy": (1.02, place), "xycoords": "axes fraction", "va": "center", "fontsize": 9}
+        axes.annotate(name, color=LEARNERS[name], **position)
+        place += LABEL_GAP
+
+
 if __name__ == "__main__":
-    draw(Path(__file__).with_name("_figures"))
+    draw(FOLDER / "_figures")
+    real_patches().savefig(FOLDER / "images" / "real-patches.png", dpi=110)
