@@ -176,9 +176,11 @@ def sample_weights(value: Any, n_samples: int, dtype: np.dtype[Any], first_row: 
     if len(bad):
         shown = f"sample_weight[{first_row + bad[0]}]={weights[bad[0]]:g}"
         raise ValueError(f"{shown} must be a finite number of at least 0; pass 0 to leave the sample out")
-    top, limit = float(weights.max(initial=0)), float(np.finfo(dtype).max)
+    top, limit = float(weights.max(initial=0)), float(np.finfo(dtype).max) ** 0.25  # room for squares, and their sums
     if top > limit:
-        raise ValueError(f"sample_weight reaches {top:g}, beyond {limit:g} of {dtype}; divide all weights by a number")
+        raise ValueError(
+            f"sample_weight reaches {top:g}, beyond {limit:.2g} for {dtype}; divide all weights by a number"
+        )
     return weights
 
 

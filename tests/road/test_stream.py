@@ -364,7 +364,7 @@ def test_a_file_that_is_replaced_is_an_error(tmp_path, truth, small_memory):
         np.save(tmp_path / "other.npy", truth.data[::-1])
         (tmp_path / "other.npy").replace(path)
 
-    with pytest.raises(ValueError, match="has been replaced while it was read"):
+    with pytest.raises(ValueError, match="has been replaced or changed while it was read"):
         lasso(callback=replace).fit(np.load(path, mmap_mode="r"))
 
 
@@ -466,3 +466,60 @@ def test_tensors_stay_tensors(truth):
     torch = pytest.importorskip("torch")
     model = lasso().partial_fit(torch.from_numpy(truth.data[:2000])).partial_fit(torch.from_numpy(truth.data[2000:]))
     assert isinstance(model.components_, torch.Tensor)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_zero_samples_change_nothing_that_is_learned(truth, large, monkeypatch):
+    if large:
+        monkeypatch.setattr(module, "LARGE", 10_000)
+    data = truth.data[:700]
+    levels = []
+    for n_zeros in (0, 700, 5000):
+        rows = np.random.default_rng(0).permutation(700 + n_zeros)
+        model = ROAD(K, random_state=0).fit(np.vstack([data, np.zeros((n_zeros, M))])[rows])
+        levels.append(model.epsilon_)
+        assert share_found(model, truth) == 1
+    np.testing.assert_allclose(levels, 0.1, rtol=0.35)
+
+
+def test_few_samples_of_weight_in_a_large_fit_are_all_used(truth, small_memory):
+    model = ROAD(K, random_state=0).fit(truth.data, sample_weight=(np.arange(6000) < 500).astype(float))
+    assert share_found(model, truth) == 1
+    assert model.error_ == pytest.approx(0.1, rel=0.35)
+
+
+@pytest.mark.parametrize("factor", [1e155, 1e-200])
+def test_extreme_units_give_the_same_noise_level(factor):
+    data = planted(400, 10, 12, sparsity=2, snr_db=20, random_state=0).data
+    expected = ROAD(12, random_state=0).fit(data).epsilon_
+    power = 2.0 ** np.round(np.log2(factor))
+    assert ROAD(12, random_state=0).fit(data * power).epsilon_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_saved_model_has_the_samples_that_wait(truth, tmp_path):
+    ends = []
+    for save in (False, True):
+        model = ROAD(K, random_state=0).partial_fit(truth.data[:60])
+        if save:
+            model.save(tmp_path / "model.npz")
+            model = load(tmp_path / "model.npz")
+        for part in np.array_split(truth.data[60:1000], 5):
+            model.partial_fit(part)
+        ends.append(model.components_)
+    np.testing.assert_array_equal(*ends)
+
+
+def test_the_number_of_atoms_of_a_stream_is_fixed(truth):
+    model = lasso().partial_fit(truth.data[:1000])
+    with pytest.raises(ValueError, match="n_components=20, but the stream so far has 16 atoms"):
+        model.set_params(n_components=20).partial_fit(truth.data[:100])
+    with pytest.raises(ValueError, match=r"n_search_samples=5 must be .* at least 17"):
+        lasso(n_search_samples=5).fit(truth.data)
+
+
+def test_a_file_that_changes_or_vanishes_is_an_error(tmp_path, truth, small_memory):
+    path = tmp_path / "data.npy"
+    for change, message in ((lambda: np.save(path, 2 * truth.data), "changed"), (path.unlink, "can no longer be read")):
+        np.save(path, truth.data)
+        with pytest.raises(ValueError, match=message):
+            lasso(callback=lambda seen, change=change: path.exists() and change()).fit(np.load(path, mmap_mode="r"))

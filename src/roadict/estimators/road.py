@@ -405,7 +405,7 @@ class ROAD(Learner):
         n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
         if before is not None and not before.waiting:
             if before.stream is None:  # exact data
-                self._stream_ = before._replace(n_seen=n_seen)
+                self._stream_, self.codes_ = before._replace(n_seen=n_seen), None
             else:
                 self._update(before, before.stream, samples, n_seen, comm)
                 self._convert_outputs_like(X)
@@ -431,6 +431,11 @@ class ROAD(Learner):
             )
         if self.checkpoint is not None:
             raise ValueError("partial_fit writes no checkpoints; pass checkpoint=None, and save the model now and then")
+        if before is not None and self.n_components not in (None, len(self.components_)):
+            raise ValueError(
+                f"n_components={self.n_components}, but the stream so far has {len(self.components_)} atoms; set it "
+                "back, or begin a new stream with a clone"
+            )
         if before is None and hasattr(self, "components_"):
             raise ValueError("this model has no statistics to continue from; call fit, or partial_fit of a clone")
         if before is not None and before.stream is None and not before.waiting and not before.exact:
@@ -482,7 +487,7 @@ class ROAD(Learner):
         if isinstance(self.n_search_samples, str):
             checks.one_of("n_search_samples", self.n_search_samples, ("auto",), "a whole number")
         else:
-            checks.whole_number("n_search_samples", self.n_search_samples)
+            checks.whole_number("n_search_samples", self.n_search_samples, (self.n_components or 0) + 1)
         if not isinstance(self.store_codes, bool | np.bool_):
             raise ValueError(f"store_codes={self.store_codes!r} must be True or False")
         if self.transform_alpha is not None:

@@ -15,10 +15,10 @@ from roadict.coders.registry import encode_sparse
 from roadict.estimators.consistency import consistent_samples
 from roadict.ranks.collectives import allreduce_max, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm
-from roadict.road.passes import BLOCK, rows_of
+from roadict.road.passes import rows_of
 from roadict.road.plan import Parameters, Request
 from roadict.road.stream import Samples
-from roadict.road.subset import subset
+from roadict.road.subset import chosen, sample_digests
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -97,17 +97,24 @@ class Rows:
         for start in range(0, self._n_rows, PIECE):
             yield start, *self._piece(start, min(start + PIECE, self._n_rows))
 
-    def some(self, share: float) -> Samples:
-        """Check all rows, and return about this share; copies of a sample are taken together."""
-        data, masks, numbers = [np.empty((0, self.shape[1]), self.dtype)], [], [np.arange(0)]
+    def digests(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Check all rows; return the digest of each, and whether it can be learned from: not zero, nor of weight 0."""
+        digests, used = np.zeros(self._n_rows, np.uint64), np.zeros(self._n_rows, bool)
         for start, piece, observed in self.pieces():
-            kept = subset(piece, observed, share, np.random.default_rng(1))  # another choice than that of a search
-            data.append(piece[kept])
-            masks.append(np.ones((kept.sum(), self.shape[1]), bool) if observed is None else observed[kept])
-            numbers.append(start + np.flatnonzero(kept))
-        mask = np.concatenate([np.ones((0, self.shape[1]), bool), *masks])
-        weights = None if self.weights is None else self.weights[np.concatenate(numbers)]
-        return np.concatenate(data), None if mask.all() else mask, weights
+            rows = slice(start, start + len(piece))
+            digests[rows] = sample_digests(piece, observed, np.random.default_rng(1))  # not those of a search
+            used[rows] = piece.any(axis=1)
+        return digests, used if self.weights is None else used & (self.weights > 0)
+
+    def picked(self, kept: NDArray[np.bool_]) -> Samples:
+        """Return these rows."""
+        data, masks = [np.empty((0, self.shape[1]), self.dtype)], [np.ones((0, self.shape[1]), bool)]
+        for start, piece, observed in self.pieces():
+            own = kept[start : start + len(piece)]
+            data.append(piece[own])
+            masks.append(np.ones((own.sum(), self.shape[1]), bool) if observed is None else observed[own])
+        mask = np.concatenate(masks)
+        return np.concatenate(data), None if mask.all() else mask, None if self.weights is None else self.weights[kept]
 
 
 def is_file(X: Any) -> bool:
@@ -122,20 +129,24 @@ def reader(X: Any) -> Callable[[int, int], Any]:
     """Return what reads rows ``start`` to ``stop`` of a memory map from its file."""
     path, first, dtype, (n_rows, n_columns) = str(X.filename), X.offset, X.dtype, X.shape
     row_bytes = dtype.itemsize * n_columns
-    known = os.stat(path)
     X.flush()
+    known = os.stat(path)
 
     def read(start: int, stop: int) -> Any:
-        with open(path, "rb") as file:
-            if not os.path.samestat(os.fstat(file.fileno()), known):
-                raise ValueError(f"{path} has been replaced while it was read; fit again")
-            file.seek(first + start * row_bytes)
-            content = file.read((stop - start) * row_bytes)
+        try:
+            with open(path, "rb") as file:
+                status = os.fstat(file.fileno())
+                file.seek(first + start * row_bytes)
+                content = file.read((stop - start) * row_bytes)
+        except OSError as error:
+            raise ValueError(f"{path} can no longer be read ({error.strerror}); restore it, and fit again") from None
         if len(content) < (stop - start) * row_bytes:
             raise ValueError(
                 f"{path} ends within row {start + len(content) // max(row_bytes, 1)} of {n_rows}: it has become "
                 "shorter while it was read; write it again, and fit again"
             )
+        if not os.path.samestat(status, known) or status.st_mtime_ns != known.st_mtime_ns:
+            raise ValueError(f"{path} has been replaced or changed while it was read; fit again")
         return np.frombuffer(content, dtype).reshape(-1, n_columns)
 
     return read
@@ -176,13 +187,12 @@ def first_samples(rows: Rows, n_components: int | None, parameters: Parameters, 
     """Check all samples, and return some to begin a large fit with."""
     n_atoms = 2 * rows.shape[1] if n_components is None else n_components
     needed = FIRST * Request(np.empty((0, rows.shape[1])), None, n_atoms, parameters).n_searched
-    share = min(1.0, needed / sum(counts(comm, len(rows))))
-    data, observed, weights = on_all_ranks(comm, lambda: rows.some(share))
-    used = data.any(axis=1) if weights is None else data.any(axis=1) & (weights > 0)
-    if sum(counts(comm, int(used.sum()))) <= max(n_atoms, needed // 4):  # most are copies, or zero
-        blocks = np.arange(0, len(rows), BLOCK)
-        chosen = np.random.default_rng(1).permutation(len(blocks))[: max(1, round(share * len(blocks)))]
-        data, observed, weights = on_all_ranks(comm, lambda: rows.take(blocks[np.sort(chosen)], BLOCK))
+    digests, used = on_all_ranks(comm, rows.digests)
+    share = min(1.0, needed / max(1, sum(counts(comm, int(used.sum())))))
+    kept = used & chosen(digests, share)
+    if sum(counts(comm, int(kept.sum()))) <= max(n_atoms, needed // 4):  # most are copies: choose some of these
+        kept = used & (np.random.default_rng(1).random(len(rows)) <= share)
+    data, observed, weights = on_all_ranks(comm, lambda: rows.picked(kept))
     return *consistent_samples(data, observed, comm), weights
 
 

@@ -27,7 +27,7 @@ class Streaming(NamedTuple):
         That continues the last fit, in units of ``unit``. None: that had no descent.
     unit : float
     waiting : tuple of (data, observed, weights)
-        This rank's samples, as long as there are too few for the search; they are not saved with a model.
+        This rank's samples, as long as there are too few for the search.
     n_fitted : int
         Number of samples, over all ranks, in the last fit.
     exact : bool
@@ -55,6 +55,11 @@ def pack_stream(streaming: Streaming) -> dict[str, NDArray[Any]]:
     """Return the arrays to save, with which a stream continues."""
     stream, unit = streaming.stream, streaming.unit
     numbers = {"stream_counts": np.array([streaming.n_seen, streaming.n_fitted, streaming.exact])}
+    if streaming.waiting:
+        data, observed, weights = joined(streaming.waiting)
+        numbers["stream_waiting"] = data if observed is None else np.where(observed, data, np.nan).astype(data.dtype)
+        if weights is not None:
+            numbers["stream_weights"] = weights
     if stream is None:
         return numbers
     arrays = {f"stream_{name}": getattr(stream, name) for name in ("dictionary", "gram", "target")}
@@ -64,8 +69,9 @@ def pack_stream(streaming: Streaming) -> dict[str, NDArray[Any]]:
 def unpack_stream(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> Streaming:
     """Return what ``pack_stream`` saved; raises KeyError or ValueError if it is inconsistent."""
     n_seen, n_fitted, exact = (int(number) for number in arrays["stream_counts"])
+    waiting = unpack_waiting(arrays, shape[1], dtype)
     if "stream_numbers" not in arrays:
-        return Streaming(dtype, n_seen, n_fitted=n_fitted, exact=bool(exact))
+        return Streaming(dtype, n_seen, waiting=waiting, n_fitted=n_fitted, exact=bool(exact))
     dictionary, gram, target = (arrays[f"stream_{name}"] for name in ("dictionary", "gram", "target"))
     weight, n_samples, unit = (float(number) for number in arrays["stream_numbers"])
     expected = {"dictionary": shape, "gram": (shape[0], shape[0]), "target": shape}
@@ -74,7 +80,21 @@ def unpack_stream(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dt
             raise ValueError(f"stream_{name} must hold finite numbers of shape {expected[name]}")
     if not all(0 < number < np.inf for number in (weight, n_samples, unit)):
         raise ValueError("stream_numbers must be above zero")
-    return Streaming(dtype, n_seen, Stream(dictionary, weight, gram, target, n_samples), unit, n_fitted=n_fitted)
+    stream = Stream(dictionary, weight, gram, target, n_samples)
+    return Streaming(dtype, n_seen, stream, unit, waiting, n_fitted, bool(exact))
+
+
+def unpack_waiting(arrays: Mapping[str, NDArray[Any]], n_features: int, dtype: np.dtype[Any]) -> tuple[Samples, ...]:
+    """Return the samples that wait for a search."""
+    if "stream_waiting" not in arrays:
+        return ()
+    data, weights = arrays["stream_waiting"], arrays.get("stream_weights")
+    if data.ndim != 2 or data.shape[1] != n_features or data.dtype != dtype or np.isinf(data).any():
+        raise ValueError(f"stream_waiting must hold samples of {n_features} features in {dtype}")
+    if weights is not None and (weights.shape != (len(data),) or not (np.isfinite(weights) & (weights >= 0)).all()):
+        raise ValueError("stream_weights must hold a number of at least 0 for each sample that waits")
+    observed = ~np.isnan(data)
+    return ((np.where(observed, data, 0).astype(dtype), None if observed.all() else observed, weights),)
 
 
 def joined(parts: tuple[Samples, ...]) -> Samples:

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.ranks.collectives import broadcast, counts, joint_triangular_factor, norm
+from roadict.linalg import of_order_one
+from roadict.ranks.collectives import broadcast, counts, joint_triangular_factor, largest, norm
 from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
@@ -30,6 +31,7 @@ def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components
     shape = (sum(counts(comm, len(data))), data.shape[1])
     if n_components >= min(shape):
         return 0.0
+    data = of_order_one(data, largest(comm, data))[0]  # squares must neither vanish nor overflow
     filled = data.astype(np.float64)
     if observed is not None:
         for _ in range(IMPUTATIONS):

@@ -141,10 +141,11 @@ class Choice(NamedTuple):
 
 
 def can_hide(request: Request) -> bool:
-    """Whether there are enough entries to hide, and more samples than atoms."""
+    """Whether there are enough entries to hide, and more samples than atoms; zero samples do not count."""
     data, observed, comm = request.data, request.observed, request.comm
-    n_samples = sum(counts(comm, len(data)))
-    entries = n_samples * data.shape[1] if observed is None else total(comm, float(observed.sum()))
+    nonzero = data.any(axis=1)
+    n_samples = sum(counts(comm, int(nonzero.sum())))
+    entries = n_samples * data.shape[1] if observed is None else total(comm, float(observed[nonzero].sum()))
     per_sample = entries / max(n_samples, 1)
     hidden = n_samples * max(1.0, SHARE * per_sample)
     return n_samples > request.n_components and per_sample >= MIN_FEATURES and hidden >= MIN_HIDDEN
@@ -181,8 +182,8 @@ def choose_epsilon(
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
-    Unless samples are scarce, only the first round searches, and only if the data may be exact: then the atoms must be
-    found to tell. A bound needs no better ones.
+    Where that is cheap, or samples are scarce, atoms are searched before they descend: to tell exact data from noisy
+    ones they must be found. If the data are surely noisy, the descent suffices.
     The last two rounds decide together.
 
     Parameters
@@ -220,7 +221,7 @@ def choose_epsilon(
         plan = visible.changed(epsilon=bound).plan()
         start = starting_point(plan.problem.data, n_components, dictionary, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
-        searches = plan.scarce or (index == 0 and not noisy and plan.search_is_cheap)
+        searches = plan.scarce or (plan.search_is_cheap and not noisy)
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))

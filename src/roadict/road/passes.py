@@ -84,6 +84,7 @@ class Passes:
         n_batches, most = -(-len(self._blocks) * BLOCK * comm.size // size), len(self._blocks)
         self._n_batches = max(1, min(allreduce_max(comm, n_batches, most)))
         self._pass, self._batch = 0, 0
+        self._sums: Seen | None = None
         self._usage, self._n_used = np.zeros(len(stream.dictionary)), 0.0
         self.last = self._look()
         self._before, self._change = self.objective(self.last), 1.0
@@ -100,14 +101,16 @@ class Passes:
             self._stream, seen = self._stream.updated(*samples, self._comm, self._n_jobs)
             self._usage, self._n_used = self._usage + seen.usage, self._n_used + seen.n_samples
             batches.append(seen)
-        taken = add_up(batches)
-        held = self._look()
-        self.last = held if held.n_samples > 0 else taken  # all weights of the held-out batch may be zero
+        taken, held = add_up(batches), self._look()
+        self._sums = taken if self._sums is None else add_up([self._sums, taken])
+        self.last = (
+            held if held.square > 0 else self._sums
+        )  # all samples of the held-out batch, or weights, may be zero
         if self._batch == self._n_batches:
             now = self.objective(self.last)
             self._change = abs(self._before - now) / max(now, np.finfo(float).tiny)
             self._before = now
-            self._pass, self._batch = self._pass + 1, 0
+            self._pass, self._batch, self._sums = self._pass + 1, 0, None
         return BatchMeasures(
             objective=self.objective(self.last),
             change=self._change,

@@ -215,12 +215,12 @@ class Request:
         return search_samples(self.data.shape[1], self.n_components) if isinstance(wanted, str) else wanted
 
     def some(self, rng: np.random.Generator) -> "Request":
-        """Return the request for the samples of a search; for all if most are copies or zero."""
-        share = min(1.0, self.n_searched / sum(counts(self.comm, len(self.data))))
-        kept = subset(self.data, self.observed, share, rng)
-        n_nonzero = sum(counts(self.comm, int(self.data[kept].any(axis=1).sum())))
-        if n_nonzero <= max(self.n_components, MIN_SEARCH_SAMPLES):
-            kept = np.ones(len(self.data), bool)
+        """Return the request for the samples of a search, none of them zero; for all these if most are copies."""
+        nonzero: NDArray[np.bool_] = np.asarray(self.data.any(axis=1))
+        share = min(1.0, self.n_searched / max(1, sum(counts(self.comm, int(nonzero.sum())))))
+        kept = nonzero & subset(self.data, self.observed, share, rng)
+        if sum(counts(self.comm, int(kept.sum()))) <= max(self.n_components, MIN_SEARCH_SAMPLES):
+            kept = nonzero
         observed = None if self.observed is None else self.observed[kept]
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, data=self.data[kept], observed=observed, weights=weights)

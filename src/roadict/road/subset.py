@@ -12,15 +12,21 @@ QUANTUM = 2.0**-20
 
 def subset(data: Array, observed: Mask | None, share: float, rng: np.random.Generator) -> Mask:
     """Choose about this share of the samples; copies of a sample are chosen together."""
-    digests = sample_digests(data, observed, rng)
+    return chosen(sample_digests(data, observed, rng), share)
+
+
+def chosen(digests: NDArray[np.uint64], share: float) -> Mask:
+    """Return which samples belong to this share."""
     return digests <= np.uint64(min(share * 2.0**64, 2.0**64 - 2048))
 
 
 def sample_digests(data: Array, observed: Mask | None, rng: np.random.Generator) -> NDArray[np.uint64]:
     """Pseudorandom number of every sample, a function of its direction and the generator only."""
     keys = rng.integers(0, 2**64, size=data.shape[1], dtype=np.uint64)
-    lengths = np.linalg.norm(data.astype(np.float64), axis=1, keepdims=True)
-    directions = np.rint(data / np.where(lengths > 0, lengths, 1) / QUANTUM).astype(np.int64).astype(np.uint64)
+    exponents = np.frexp(np.abs(data).max(axis=1, keepdims=True, initial=0))[1]
+    scaled = np.ldexp(data.astype(np.float64), -exponents)  # exact; squares neither vanish nor overflow
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    directions = np.rint(scaled / np.where(lengths > 0, lengths, 1) / QUANTUM).astype(np.int64).astype(np.uint64)
     numbers = mixed(directions + keys)
     if observed is not None:
         numbers = numbers * observed
