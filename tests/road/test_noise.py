@@ -170,7 +170,7 @@ def test_pure_noise_is_all_noise(n_components):
     assert model.epsilon_path_.hidden_error.min() > 0.9
 
 
-@pytest.mark.parametrize("stopped_at", [("noise", 40), ("descent", 2), ("descent", 20)])
+@pytest.mark.parametrize("stopped_at", [("noise", 10), ("descent", 2), ("descent", 20)])
 def test_a_fit_that_was_stopped_resumes_with_the_same_result(noisy, model, tmp_path, stopped_at):
     seen = []
 

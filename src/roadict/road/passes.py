@@ -103,9 +103,7 @@ class Passes:
             batches.append(seen)
         taken, held = add_up(batches), self._look()
         self._sums = taken if self._sums is None else add_up([self._sums, taken])
-        self.last = (
-            held if held.square > 0 else self._sums
-        )  # all samples of the held-out batch, or weights, may be zero
+        self.last = held if held.square > 0 else self._sums  # samples or weights of the held-out batch may all be zero
         if self._batch == self._n_batches:
             now = self.objective(self.last)
             self._change = abs(self._before - now) / max(now, np.finfo(float).tiny)
