@@ -182,9 +182,9 @@ def choose_epsilon(
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
-    Where that is cheap, or samples are scarce, atoms are searched before they descend. If the data are surely noisy, the
-    atoms of the first round descend further in the others: they have seen entries that are hidden now, but end where the
-    descent takes them. To tell whether data are exact, they must not have.
+    Where that is cheap, or samples are scarce, atoms are searched before they descend. If the data are surely noisy,
+    the atoms of the first round descend further in the others: they have seen entries that are hidden now, but end where
+    the descent takes them. To tell whether data are exact, they must not have.
     The last two rounds decide together.
 
     Parameters
@@ -213,6 +213,7 @@ def choose_epsilon(
         n_search_samples=sum(counts(comm, len(data))),
     )
     curves: list[Curve] = []
+    known = dictionary
     floor = request.plan().bound or 0.0
     bound = max(floor, NOISY_BOUND if noisy else FIRST_BOUND)
     for index in range(ROUNDS):
@@ -220,12 +221,11 @@ def choose_epsilon(
         seen = ~hidden if observed is None else observed & ~hidden
         visible = replace(request, data=np.where(seen, data, 0), observed=seen)
         plan = visible.changed(epsilon=bound).plan()
-        continues = noisy and index > 0
-        known = atoms if continues else dictionary
         start = starting_point(plan.problem.data, n_components, known, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
-        searches = plan.scarce or (plan.search_is_cheap and not continues)
+        searches = plan.scarce or (plan.search_is_cheap and (index == 0 or not noisy))
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
+        known = atoms if noisy else dictionary
         scaled = data / data.dtype.type(plan.unit)
         curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
         path = _path(curves[-2:], plan.unit, floor, comm, weights)
