@@ -183,8 +183,8 @@ def choose_epsilon(
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
     Where that is cheap, or samples are scarce, atoms are searched before they descend. If the data are surely noisy,
-    the atoms of the first round descend further in the others: they have seen entries that are hidden now, but end where
-    the descent takes them. To tell whether data are exact, they must not have.
+    the atoms of the first round descend further in the others: they have seen entries that are hidden now, but end
+    where the descent takes them. To tell whether data are exact, they must not have.
     The last two rounds decide together.
 
     Parameters
