@@ -430,16 +430,25 @@ def test_the_bound_of_some_weighted_samples_is_within_reach():
 
 
 def test_streams_that_cannot_continue_are_refused(truth, tmp_path):
-    few = planted(600, 6, 8, sparsity=2, snr_db=15, random_state=0).data
-    model = ROAD(8, random_state=0, n_search_samples=100).partial_fit(few[:300])
-    with pytest.raises(ValueError, match="needs an error bound above 0"):
-        model.partial_fit(few[300:])
     with pytest.raises(ValueError, match="writes no checkpoints"):
         lasso(checkpoint=tmp_path).partial_fit(truth.data[:100])
     model = lasso().fit(truth.data[:500])
     del model._stream_
     with pytest.raises(ValueError, match="no statistics to continue from"):
         model.partial_fit(truth.data[:100])
+
+
+def test_parts_without_a_descent_are_collected():
+    few = planted(600, 6, 8, sparsity=2, snr_db=15, random_state=0).data
+    model = ROAD(8, random_state=0, n_search_samples=100, max_iter=50, tol=0)
+    for part in np.array_split(few, 6):
+        model.partial_fit(part)
+    assert model._stream_.n_seen == 600
+    expected = ROAD(8, random_state=0, n_search_samples=100, max_iter=50, tol=0).fit(few[:400])
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    assert model.partial_fit(few)._stream_.n_seen == 1200
+    again = ROAD(8, random_state=0, max_iter=50, tol=0).fit(few[:100]).partial_fit(few)
+    assert again._stream_.n_seen == 600
 
 
 def test_a_part_of_another_size_does_not_spoil_the_stream(truth, tmp_path):

@@ -377,8 +377,9 @@ class ROAD(Learner):
         The first parts are collected and fitted like ``fit`` does, again whenever their number has doubled, until
         there are as many samples as a search uses. From then on every part is taken in mini-batches of 2,048 samples,
         with the error bound or Lasso weight found by then: it is coded, and the atoms are improved to fit the
-        statistics of all codes so far, in which former ones fade. Atoms of exact data stay as they are. After ``fit``,
-        the stream continues from there.
+        statistics of all codes so far, in which former ones fade. Atoms of exact data stay as they are. With an error
+        bound of 0 for data that are not exact there is no descent: all parts are collected, and fitted again whenever
+        their number has doubled. After ``fit``, the stream continues from there, if that had a descent or was exact.
 
         Parameters
         ----------
@@ -402,6 +403,8 @@ class ROAD(Learner):
         comm, before = self._comm(), getattr(self, "_stream_", None)
         self._check_stream(before)
         samples = self._validate_on_ranks(X, sample_weight, comm, before)
+        if before is not None and not before.can_continue:
+            before = None  # of a fit with nothing to continue from
         n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
         if before is not None and not before.waiting:
             if before.stream is None:  # exact data
@@ -414,12 +417,12 @@ class ROAD(Learner):
         waiting = joined(parts)
         n_components = 2 * waiting[0].shape[1] if self.n_components is None else self.n_components
         needed = Request(*waiting[:2], n_components, self._parameters(), comm).n_searched
-        if before is None or n_seen >= min(needed, 2 * before.n_fitted):
+        if before is None or n_seen >= 2 * before.n_fitted or before.n_fitted < needed <= n_seen:
             data, observed, weights = waiting
             self._fit(data if observed is None else np.where(observed, data, np.nan).astype(data.dtype), weights)
             self._convert_outputs_like(X)
             before = self._stream_
-        if n_seen < needed:
+        if n_seen < needed or (before.stream is None and not before.exact):
             self._stream_ = before._replace(n_seen=n_seen, waiting=parts)
 
     def _check_stream(self, before: Streaming | None) -> None:
@@ -438,11 +441,6 @@ class ROAD(Learner):
             )
         if before is None and hasattr(self, "components_"):
             raise ValueError("this model has no statistics to continue from; call fit, or partial_fit of a clone")
-        if before is not None and before.stream is None and not before.waiting and not before.exact:
-            raise ValueError(
-                "partial_fit needs an error bound above 0, as these data are not exact; pass epsilon, or "
-                'formulation="lasso" and alpha, to a clone of this model'
-            )
 
     def _update(self, before: Streaming, stream: Stream, samples: Samples, n_seen: int, comm: Comm) -> None:
         """Take a part of a stream in mini-batches."""

@@ -42,6 +42,11 @@ class Streaming(NamedTuple):
     n_fitted: int = 0
     exact: bool = False
 
+    @property
+    def can_continue(self) -> bool:
+        """Whether there are atoms and statistics, samples that wait, or exact atoms."""
+        return self.stream is not None or bool(self.waiting) or self.exact
+
     def check(self, dtype: np.dtype[np.floating]) -> None:
         """Raise ValueError unless a part has the dtype of those before."""
         if dtype != self.dtype:
