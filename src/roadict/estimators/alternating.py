@@ -232,16 +232,15 @@ class AlternatingDictionaryLearning(Learner):
     def _given_atoms(self, data: Array) -> Array | None:
         if self.dict_init is None:
             return None
-        return checks.given_dictionary("dict_init", self.dict_init, (self._count(data), data.shape[1]), data.dtype)
+        return checks.given_dictionary(
+            "dict_init", self.dict_init, (self._n_atoms(data.shape[1]), data.shape[1]), data.dtype
+        )
 
     def _start(self, data: Array, seed: np.random.SeedSequence) -> Array:
         given = self._given_atoms(data)
         if given is not None:
             return unit_rows(given)[0]
-        return starting_atoms(data, self._count(data), streams(seed, START, 1)[0])
-
-    def _count(self, data: Array) -> int:
-        return 2 * data.shape[1] if self.n_components is None else self.n_components
+        return starting_atoms(data, self._n_atoms(data.shape[1]), streams(seed, START, 1)[0])
 
     def _warn_unless_converged(self) -> None:
         message = None

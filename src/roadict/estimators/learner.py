@@ -275,6 +275,10 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             min_samples = 2 if reset else 1
         return validate(self, X, reset=reset, min_samples=min_samples, first_row=first_row)
 
+    def _n_atoms(self, n_features: int) -> int:
+        """Number of atoms for data of so many features."""
+        return 2 * n_features if self.n_components is None else self.n_components
+
     def _set_fit(
         self, fit: Fit, dtype: np.dtype[np.floating], comm: Comm = SERIAL, weights: Array | None = None
     ) -> None:

@@ -19,13 +19,19 @@ from roadict.coders.registry import CODER_PARAMETERS
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.advice import convergence_warning, dense_advice
 from roadict.estimators.attributes import last_stationarity
-from roadict.estimators.consistency import consistent_parameters, consistent_samples, consistent_start, shared_seed
+from roadict.estimators.consistency import (
+    MIN_SAMPLES,
+    consistent_parameters,
+    consistent_samples,
+    consistent_start,
+    shared_seed,
+)
 from roadict.estimators.learner import Coding, Learner
+from roadict.estimators.parts import take_part
 from roadict.estimators.rows import all_codes, first_samples, large_rows
-from roadict.estimators.streaming import Streaming, joined, updated
+from roadict.estimators.streaming import Streaming
 from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
-from roadict.linalg import leading_signs
 from roadict.ranks.collectives import counts, largest, offset, on_all_ranks
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.large import learn_from_rows
@@ -33,7 +39,7 @@ from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
-from roadict.road.stream import Samples, Stream, continued
+from roadict.road.stream import Samples, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
@@ -326,9 +332,9 @@ class ROAD(Learner):
         if large is None:
             given = self._validate_on_ranks(X, sample_weight, comm)
         else:
-            given = first_samples(large, self.n_components, self._parameters(), comm)
+            given = first_samples(large, self._n_atoms(large.shape[1]), self._parameters(), comm)
         data, observed, weights, rows = used_samples(*given, comm)
-        n_components = 2 * data.shape[1] if self.n_components is None else self.n_components
+        n_components = self._n_atoms(data.shape[1])
         request = Request(data, observed, n_components, self._parameters(), comm, weights)
         plan = request.plan()
         if plan.warning is not None and comm.rank == 0:
@@ -396,64 +402,8 @@ class ROAD(Learner):
             atoms before it, once parts are taken in mini-batches. If a part is not accepted, the model is unchanged.
         """
         with self._unchanged_unless_finished():
-            self._take_part(X, sample_weight)
+            take_part(self, X, sample_weight)
         return self
-
-    def _take_part(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        comm, before = self._comm(), getattr(self, "_stream_", None)
-        self._check_stream(before)
-        samples = self._validate_on_ranks(X, sample_weight, comm, before)
-        if before is not None and not before.can_continue:
-            before = None  # of a fit with nothing to continue from
-        n_seen = sum(counts(comm, len(samples[0]))) + (0 if before is None else before.n_seen)
-        if before is not None and not before.waiting:
-            if before.stream is None:  # exact data
-                self._stream_, self.codes_ = before._replace(n_seen=n_seen), None
-            else:
-                self._update(before, before.stream, samples, n_seen, comm)
-                self._convert_outputs_like(X)
-            return
-        parts = (*(() if before is None else before.waiting), samples)
-        waiting = joined(parts)
-        n_components = 2 * waiting[0].shape[1] if self.n_components is None else self.n_components
-        needed = Request(*waiting[:2], n_components, self._parameters(), comm).n_searched
-        if before is None or n_seen >= 2 * before.n_fitted or before.n_fitted < needed <= n_seen:
-            data, observed, weights = waiting
-            self._fit(data if observed is None else np.where(observed, data, np.nan).astype(data.dtype), weights)
-            self._convert_outputs_like(X)
-            before = self._stream_
-        if n_seen < needed or (before.stream is None and not before.exact):
-            self._stream_ = before._replace(n_seen=n_seen, waiting=parts)
-
-    def _check_stream(self, before: Streaming | None) -> None:
-        """Raise ValueError if no part can be taken."""
-        if self.formulation == "inexact" or self._parameters().plain:
-            raise ValueError(
-                "partial_fit needs a descent, which the inexact form and the plain iteration (a numeric rho with one "
-                'start) have not; use formulation "constrained" or "lasso" and rho="auto"'
-            )
-        if self.checkpoint is not None:
-            raise ValueError("partial_fit writes no checkpoints; pass checkpoint=None, and save the model now and then")
-        if before is not None and self.n_components not in (None, len(self.components_)):
-            raise ValueError(
-                f"n_components={self.n_components}, but the stream so far has {len(self.components_)} atoms; set it "
-                "back, or begin a new stream with a clone"
-            )
-        if before is None and hasattr(self, "components_"):
-            raise ValueError("this model has no statistics to continue from; call fit, or partial_fit of a clone")
-
-    def _update(self, before: Streaming, stream: Stream, samples: Samples, n_seen: int, comm: Comm) -> None:
-        """Take a part of a stream in mini-batches."""
-        stream, seen = updated(stream, samples, before.unit, comm, local_threads(self.n_jobs, comm))
-        if seen.n_samples > 0:
-            self.__dict__.pop("atom_stability_", None)  # that of former atoms
-            signs = leading_signs(stream.dictionary)[:, None]
-            self.components_ = (stream.dictionary * signs).astype(before.dtype)
-            self.objective_ = stream.objective(seen, self.epsilon_) * before.unit
-            self.error_ = math.sqrt(seen.misfit / max(seen.square, np.finfo(float).tiny))
-            self.atom_usage_ = seen.usage / seen.n_samples
-            self.codes_ = None
-        self._stream_ = before._replace(stream=stream, n_seen=n_seen)
 
     def _parameters(self) -> Parameters:
         return Parameters(
@@ -510,14 +460,13 @@ class ROAD(Learner):
         min_samples = 0 if comm.size > 1 else 1 if before is not None else None
 
         def act() -> Samples:
-            self._check_parameters()
             data, observed = self._validate(X, reset=before is None, min_samples=min_samples, first_row=first_row)
             if before is not None:
                 before.check(data.dtype)
             return data, observed, checks.sample_weights(sample_weight, len(data), data.dtype, first_row)
 
         data, observed, weights = on_all_ranks(comm, act)
-        return *consistent_samples(data, observed, comm, 1 if before is not None else 2), weights
+        return *consistent_samples(data, observed, comm, MIN_SAMPLES if before is None else 1), weights
 
     def _given_start(
         self, plan: Plan, n_components: int, rows: NDArray[np.bool_] | None

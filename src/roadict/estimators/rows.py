@@ -1,7 +1,6 @@
 """Samples of a large fit: read, checked and coded in pieces."""
 
 import mmap
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from roadict import checks
 from roadict.coders.registry import encode_sparse
 from roadict.estimators.consistency import consistent_samples
+from roadict.files.blocks import RowFile
 from roadict.ranks.collectives import allreduce_max, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm
-from roadict.road.passes import rows_of
+from roadict.road.passes import HeldRows, rows_of
 from roadict.road.plan import Parameters, Request
-from roadict.road.stream import Samples
+from roadict.road.stream import Samples, picked
 from roadict.road.subset import chosen, sample_digests
 
 Array = NDArray[np.floating]
@@ -50,20 +50,21 @@ class Rows:
     def __init__(self, X: Any, validate: Validate, weights: Array | None, first_row: int) -> None:
         self.weights, self._validate, self._first_row = weights, validate, first_row
         self._n_rows = int(X.shape[0])
-        self._held: tuple[Array, Mask] | None = None
+        self._held: Samples | None = None
         if is_file(X):
-            self._read = reader(X)
+            X.flush()
+            self._file = RowFile(str(X.filename), X.offset, X.dtype, X.shape)
             data, _ = self._piece(0, min(1, self._n_rows), reset=True)
         else:
-            self._held = validate(X, reset=True, first_row=first_row)
-            data = self._held[0]
+            data, observed = validate(X, reset=True, first_row=first_row)
+            self._held = data, observed, weights
         self.shape, self.dtype = (self._n_rows, data.shape[1]), data.dtype
 
     def _piece(self, start: int, stop: int, reset: bool = False) -> tuple[Array, Mask]:
         if self._held is not None:
-            data, observed = self._held
-            return data[start:stop], None if observed is None else observed[start:stop]
-        return self._validate(self._read(start, stop), reset=reset, first_row=self._first_row + start)
+            data, observed, _ = picked(self._held, slice(start, stop))
+            return data, observed
+        return self._validate(self._file.read(start, stop), reset=reset, first_row=self._first_row + start)
 
     def __len__(self) -> int:
         return self._n_rows
@@ -81,12 +82,10 @@ class Rows:
 
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
         """Return the rows of blocks of this size, or less at the end."""
-        numbers = rows_of(starts, size, self._n_rows)
-        weights = None if self.weights is None else self.weights[numbers]
         if self._held is not None:
-            data, observed = self._held
-            return data[numbers], None if observed is None else observed[numbers], weights
-        blocks = [self._read(start, min(start + size, self._n_rows)) for start in starts.tolist()]
+            return HeldRows(self._held).take(starts, size)
+        weights = None if self.weights is None else self.weights[rows_of(starts, size, self._n_rows)]
+        blocks = [self._file.read(start, min(start + size, self._n_rows)) for start in starts.tolist()]
         if not blocks:
             return np.empty((0, self.shape[1]), self.dtype), None, weights
         data, observed = self._validate(np.concatenate(blocks), reset=False, first_row=self._first_row + int(starts[0]))
@@ -125,33 +124,6 @@ def is_file(X: Any) -> bool:
     return isinstance(base, mmap.mmap) and X.mode != "c" and X.filename is not None
 
 
-def reader(X: Any) -> Callable[[int, int], Any]:
-    """Return what reads rows ``start`` to ``stop`` of a memory map from its file."""
-    path, first, dtype, (n_rows, n_columns) = str(X.filename), X.offset, X.dtype, X.shape
-    row_bytes = dtype.itemsize * n_columns
-    X.flush()
-    known = os.stat(path)
-
-    def read(start: int, stop: int) -> Any:
-        try:
-            with open(path, "rb") as file:
-                status = os.fstat(file.fileno())
-                file.seek(first + start * row_bytes)
-                content = file.read((stop - start) * row_bytes)
-        except OSError as error:
-            raise ValueError(f"{path} can no longer be read ({error.strerror}); restore it, and fit again") from None
-        if len(content) < (stop - start) * row_bytes:
-            raise ValueError(
-                f"{path} ends within row {start + len(content) // max(row_bytes, 1)} of {n_rows}: it has become "
-                "shorter while it was read; write it again, and fit again"
-            )
-        if not os.path.samestat(status, known) or status.st_mtime_ns != known.st_mtime_ns:
-            raise ValueError(f"{path} has been replaced or changed while it was read; fit again")
-        return np.frombuffer(content, dtype).reshape(-1, n_columns)
-
-    return read
-
-
 def large_rows(
     model: Any, X: ArrayLike, sample_weight: ArrayLike | None, parameters: Parameters, comm: Comm
 ) -> Rows | None:
@@ -168,8 +140,7 @@ def large_rows(
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     n_rows, n_features = shape if len(shape) == 2 else (0, 0)
-    n_components = 2 * max(allreduce_max(comm, n_features)) if model.n_components is None else model.n_components
-    n_codes = sum(counts(comm, n_rows)) * n_components
+    n_codes = sum(counts(comm, n_rows)) * model._n_atoms(max(allreduce_max(comm, n_features)))
     if n_codes <= LARGE or parameters.formulation == "inexact" or parameters.plain:
         return None
     if model.code_init is not None:
@@ -183,14 +154,13 @@ def large_rows(
     return on_all_ranks(comm, act)
 
 
-def first_samples(rows: Rows, n_components: int | None, parameters: Parameters, comm: Comm) -> Samples:
+def first_samples(rows: Rows, n_components: int, parameters: Parameters, comm: Comm) -> Samples:
     """Check all samples, and return some to begin a large fit with."""
-    n_atoms = 2 * rows.shape[1] if n_components is None else n_components
-    needed = FIRST * Request(np.empty((0, rows.shape[1])), None, n_atoms, parameters).n_searched
+    needed = FIRST * Request(np.empty((0, rows.shape[1])), None, n_components, parameters).n_searched
     digests, used = on_all_ranks(comm, rows.digests)
     share = min(1.0, needed / max(1, sum(counts(comm, int(used.sum())))))
     kept = used & chosen(digests, share)
-    if sum(counts(comm, int(kept.sum()))) <= max(n_atoms, needed // 4):  # most are copies: choose some of these
+    if sum(counts(comm, int(kept.sum()))) <= max(n_components, needed // 4):  # most are copies: choose some of these
         kept = used & (np.random.default_rng(1).random(len(rows)) <= share)
     data, observed, weights = on_all_ranks(comm, lambda: rows.picked(kept))
     return *consistent_samples(data, observed, comm), weights

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.ranks.collectives import allgather_json
 from roadict.ranks.comm import Comm
-from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up
+from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up, picked
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -115,14 +115,13 @@ def joined(parts: tuple[Samples, ...]) -> Samples:
 def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: int | None) -> tuple[Stream, Seen]:
     """Update the atoms by mini-batches of a part, of which all ranks take the same number; raises if they overflow."""
     data, observed, weights = samples
-    data = np.asarray(data / data.dtype.type(unit))
+    scaled = np.asarray(data / data.dtype.type(unit)), observed, weights
     size = max(1, BATCH // comm.size)
     n_batches = max(allgather_json(comm, -(-len(data) // size)))
     seen = []
     for rows in np.array_split(np.arange(len(data)), n_batches):
-        batch = data[rows], None if observed is None else observed[rows], None if weights is None else weights[rows]
         with np.errstate(all="ignore"):  # overflow shows in the statistics
-            stream, measured = stream.updated(*batch, comm, n_jobs)
+            stream, measured = stream.updated(picked(scaled, rows), comm, n_jobs)
         seen.append(measured)
     if not stream.is_finite:
         raise ValueError("the values of this part are too large beside those before; scale all parts alike")

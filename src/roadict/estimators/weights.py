@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.registry import encode
+from roadict.estimators.consistency import MIN_SAMPLES
 from roadict.ranks.collectives import allgather_json, counts, largest
 from roadict.ranks.comm import Comm
 from roadict.road.fit import minimal_codes
@@ -15,9 +16,6 @@ from roadict.road.plan import Plan
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
-
-MIN_SAMPLES = 2
-"""Minimum number of samples of weight above zero, over all ranks."""
 
 
 class Used(NamedTuple):

@@ -1,12 +1,14 @@
 """Matrices from files in blocks of rows, for work that needs no more than one block at a time."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from roadict.files.tables import Matrix, TableError, _as_floats, _mapped, read_matrix
+from roadict.files.tables import Matrix, TableError, as_floats, map_matrix, read_matrix
 
 
 def read_blocks(path: Path, key: str | None, n_rows: int) -> tuple[int, Iterator[Matrix]]:
@@ -24,25 +26,50 @@ def read_blocks(path: Path, key: str | None, n_rows: int) -> tuple[int, Iterator
     (5, [(2, 3), (2, 3), (1, 3)])
     """
     if path.suffix.lower() == ".npy" and key is None and path.is_file():
-        mapped: Any = _mapped(path)  # checks the header, and that the file is as long as that says
+        mapped: Any = map_matrix(path)  # checks the header, and that the file is as long as that says
         if mapped.flags.c_contiguous:
-            return len(mapped), _read_blocks(path, n_rows, mapped.shape, mapped.dtype, mapped.offset)
+            file = RowFile(str(path), mapped.offset, mapped.dtype, mapped.shape)
+            ends = [min(first + n_rows, len(mapped)) for first in range(0, len(mapped), n_rows)]
+            return len(mapped), (as_floats(file.read(n_rows * i, end)) for i, end in enumerate(ends))
     values = read_matrix(path, key)
     return len(values), (values[first : first + n_rows] for first in range(0, len(values), n_rows))
 
 
-def _read_blocks(
-    path: Path, n_rows: int, shape: tuple[int, int], dtype: np.dtype[Any], offset: int
-) -> Iterator[Matrix]:
-    """Read instead of mapping: a mapped file that is cut while it is in use ends the process."""
-    with path.open("rb") as stream:
-        stream.seek(offset)
-        for first in range(0, shape[0], n_rows):
-            count = min(n_rows, shape[0] - first)
-            values = np.fromfile(stream, dtype, count * shape[1])
-            if len(values) < count * shape[1]:
-                raise TableError(
-                    f"{path} ends within row {first + len(values) // shape[1]} of {shape[0]}, counting from 0: it was "
-                    "cut while it was read; run the command again when the file is complete"
-                )
-            yield _as_floats(values.reshape(count, shape[1]))
+class RowFile:
+    """A matrix in a file, row by row, read instead of mapped: a mapped file that is cut while in use ends the process.
+
+    Parameters
+    ----------
+    path : str
+    offset : int
+        Bytes before the first row.
+    dtype : dtype
+    shape : (int, int)
+        In C order.
+    """
+
+    def __init__(self, path: str, offset: int, dtype: np.dtype[Any], shape: tuple[int, int]) -> None:
+        self._path, self._offset, self._dtype, self._shape = path, offset, dtype, shape
+        self._row_bytes = dtype.itemsize * shape[1]
+        self._known = os.stat(path)
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return rows ``start`` to ``stop``; raises TableError if the file is not what it was."""
+        try:
+            with open(self._path, "rb") as file:
+                status = os.fstat(file.fileno())
+                file.seek(self._offset + start * self._row_bytes)
+                content = file.read((stop - start) * self._row_bytes)
+        except OSError as error:
+            raise TableError(
+                f"{self._path} can no longer be read ({error.strerror}); restore it and start again"
+            ) from None
+        if len(content) < (stop - start) * self._row_bytes:
+            row = start + len(content) // max(self._row_bytes, 1)
+            raise TableError(
+                f"{self._path} ends within row {row} of {self._shape[0]}, counting from 0: it has become shorter while "
+                "it was read; start again when the file is complete"
+            )
+        if not os.path.samestat(status, self._known) or status.st_mtime_ns != self._known.st_mtime_ns:
+            raise TableError(f"{self._path} has been replaced or changed while it was read; start again")
+        return np.frombuffer(content, self._dtype).reshape(-1, self._shape[1])

@@ -120,16 +120,17 @@ def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
         if key is not None:
             _refuse(path, f"has no arrays to choose from by key={key!r}", "leave the key out, it is for .npz files")
         return _read_parts(path, rank, size)
-    is_array = path.suffix.lower() == ".npy" and key is None and path.is_file()
-    if not is_array or (size == 1 and not _is_large(_mapped(path))):
+    if path.suffix.lower() != ".npy" or key is not None or not path.is_file():
         rows = read_matrix(path, key)
         return rows[len(rows) * rank // size : len(rows) * (rank + 1) // size]
-    values: Any = _mapped(path)
+    values: Any = map_matrix(path)
     first, end = len(values) * rank // size, len(values) * (rank + 1) // size
     if _is_large(values):
         start = values.offset + first * values.strides[0]
         return np.memmap(path, values.dtype, "r", start, (end - first, values.shape[1]))
-    return _as_floats(values[first:end])
+    if size == 1:
+        return read_matrix(path)
+    return as_floats(values[first:end])
 
 
 def _is_large(values: Any) -> bool:
@@ -155,16 +156,16 @@ def _read_parts(path: Path, rank: int, size: int) -> Matrix:
     if not files:
         pattern = PARTS if path.is_dir() else path.name
         _refuse(path, f"names no files {pattern}", "write the rows to part-0.npy, part-1.npy, ... in a folder")
-    mapped = [_mapped(file) for file in files]  # all files on every rank, so that all ranks detect a mismatch
+    mapped = [map_matrix(file) for file in files]  # all files on every rank, so that all ranks detect a mismatch
     for file, values in zip(files, mapped, strict=True):
         if (values.shape[1], values.dtype) != (mapped[0].shape[1], mapped[0].dtype):
             kind, first = (f"{each.shape[1]} columns of {each.dtype}" for each in (values, mapped[0]))
             _refuse(file, f"has {kind}, but {files[0]} has {first}", "all parts must match")
     own = mapped[len(files) * rank // size : len(files) * (rank + 1) // size]
-    return _as_floats(np.concatenate([mapped[0][:0], *own]))
+    return as_floats(np.concatenate([mapped[0][:0], *own]))
 
 
-def _mapped(file: Path) -> NDArray[Any]:
+def map_matrix(file: Path) -> NDArray[Any]:
     """Memory-map the matrix in a ``.npy`` file."""
     with file.open("rb") as stream:
         _check_npy(file, stream)
@@ -181,7 +182,7 @@ def _refuse(file: Path, what: str, remedy: str) -> NoReturn:
 def _as_matrix(file: Path, values: NDArray[Any]) -> Matrix:
     """Check shape and dtype, and convert to float32 or float64."""
     _check_matrix(file, values)
-    return _as_floats(values)
+    return as_floats(values)
 
 
 def _check_matrix(file: Path, values: NDArray[Any]) -> None:
@@ -196,7 +197,7 @@ def _check_matrix(file: Path, values: NDArray[Any]) -> None:
         _refuse(file, f"holds an empty matrix of shape {values.shape}", "save at least one row and one column")
 
 
-def _as_floats(values: NDArray[Any]) -> Matrix:
+def as_floats(values: NDArray[Any]) -> Matrix:
     single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
     if single:
         return np.ascontiguousarray(values, dtype=np.float32)

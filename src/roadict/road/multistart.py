@@ -146,7 +146,7 @@ def _pass_over_all(
     plan: Plan, stream: Stream, settings: Settings, journal: FitJournal, before: History
 ) -> Fitting[tuple[Array, Outcome]]:
     """Pass once over all samples in mini-batches, which is faster than the first steps of a descent; returns atoms."""
-    rows = HeldRows(plan)
+    rows = HeldRows(held_samples(plan))
     # Like the choice of the samples to search with, the order depends on the samples alone.
     run = Passes(stream, rows, 1.0, plan.bound, np.random.SeedSequence(0), settings.n_jobs, plan.comm)
     rule = Rule(len(before["objective"]) + run.n_steps, 0.0)

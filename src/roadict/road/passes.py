@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roadict.ranks.collectives import allreduce_max, counts, on_all_ranks
 from roadict.ranks.comm import Comm
 from roadict.road.plan import Plan
-from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up
+from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up, nothing_seen, picked
 from roadict.runs.measures import BatchMeasures
 from roadict.runs.state import RunState
 from roadict.seeds import PASSES, streams
@@ -84,8 +84,7 @@ class Passes:
         n_batches, most = -(-len(self._blocks) * BLOCK * comm.size // size), len(self._blocks)
         self._n_batches = max(1, min(allreduce_max(comm, n_batches, most)))
         self._pass, self._batch = 0, 0
-        self._sums: Seen | None = None
-        self._usage, self._n_used = np.zeros(len(stream.dictionary)), 0.0
+        self._sums = nothing_seen(len(stream.dictionary))
         self.last = self._look()
         self._before, self._change = self.objective(self.last), 1.0
 
@@ -96,31 +95,29 @@ class Passes:
 
     def step(self, following: float | None = None) -> BatchMeasures:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
-        began, batches = time.perf_counter(), []
+        if self._batch == 0:
+            self._sums = nothing_seen(len(self._stream.dictionary))
+        began, before = time.perf_counter(), self._sums.n_samples
         for samples in self._next_batches():
-            self._stream, seen = self._stream.updated(*samples, self._comm, self._n_jobs)
-            self._usage, self._n_used = self._usage + seen.usage, self._n_used + seen.n_samples
-            batches.append(seen)
-        taken, held = add_up(batches), self._look()
-        self._sums = taken if self._sums is None else add_up([self._sums, taken])
+            self._stream, seen = self._stream.updated(samples, self._comm, self._n_jobs)
+            self._sums = add_up([self._sums, seen])
+        held = self._look()
         self.last = held if held.square > 0 else self._sums  # samples or weights of the held-out batch may all be zero
         if self._batch == self._n_batches:
             now = self.objective(self.last)
             self._change = abs(self._before - now) / max(now, np.finfo(float).tiny)
             self._before = now
-            self._pass, self._batch, self._sums = self._pass + 1, 0, None
+            self._pass, self._batch = self._pass + 1, 0
         return BatchMeasures(
             objective=self.objective(self.last),
             change=self._change,
             error=float(np.sqrt(self.last.misfit / self.last.square)) if self.last.square else 0.0,
-            samples_per_second=taken.n_samples / max(time.perf_counter() - began, 1e-9),
+            samples_per_second=(self._sums.n_samples - before) / max(time.perf_counter() - began, 1e-9),
         )
 
     def _next_batches(self) -> Iterator[Samples]:
         rng = streams(self._seed, PASSES, self._pass + 2)[-1]
         parts = np.array_split(rng.permutation(self._blocks), self._n_batches)
-        if self._batch == 0:
-            self._usage, self._n_used = np.zeros_like(self._usage), 0.0
         end = min(self._batch + ROUND, self._n_batches)
         for part in parts[self._batch : end]:
             yield self._taken(part)
@@ -128,7 +125,7 @@ class Passes:
 
     def _look(self) -> Seen:
         """Measure the held-out batch."""
-        return self._stream.measured(*self._held_out, self._comm, self._n_jobs)
+        return self._stream.measured(self._held_out, self._comm, self._n_jobs)
 
     def objective(self, seen: Seen) -> float:
         """Return the formulation's objective per unit of weight of the samples."""
@@ -136,20 +133,23 @@ class Passes:
 
     def usage(self) -> Array:
         """Share of the samples of the last pass that use each atom."""
-        return self._usage / max(self._n_used, 1.0)
+        return self._sums.usage / max(self._sums.n_samples, 1.0)
 
     def state(self) -> RunState:
         """Return the arrays of the run between two iterations."""
-        stream = self._stream
-        numbers = [stream.n_samples, self._pass, self._batch, self._before, self._change, self._n_used]
+        stream, sums = self._stream, self._sums
+        numbers = [stream.n_samples, self._pass, self._batch, self._before, self._change]
+        numbers += [sums.objective, sums.misfit, sums.square, sums.n_samples]
         shared = {"dictionary": stream.dictionary, "gram": stream.gram, "target": stream.target}
-        return RunState({}, shared | {"usage": self._usage, "numbers": np.array(numbers)})
+        return RunState({}, shared | {"usage": sums.usage, "numbers": np.array(numbers)})
 
     def restore(self, state: RunState, start: int = 0) -> None:
         """Continue from a state."""
         arrays = {name: np.array(array) for name, array in state.shared.items()}
-        n_samples, at_pass, at_batch, self._before, self._change, self._n_used = map(float, arrays["numbers"])
-        self._pass, self._batch, self._usage = int(at_pass), int(at_batch), arrays["usage"]
+        n_samples, at_pass, at_batch, self._before, self._change, *sums = map(float, arrays["numbers"])
+        self._pass, self._batch = int(at_pass), int(at_batch)
+        objective, misfit, square, n_seen = sums
+        self._sums = Seen(objective, misfit, square, arrays["usage"], n_seen)
         atoms, gram, target = arrays["dictionary"], arrays["gram"], arrays["target"]
         self._stream = replace(self._stream, dictionary=atoms, gram=gram, target=target, n_samples=n_samples)
         self.last = self._look()
@@ -174,10 +174,10 @@ class Passes:
 
 
 class HeldRows:
-    """Rows of a plan, which are in memory."""
+    """Rows in memory."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._samples = held_samples(plan)
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
 
     def __len__(self) -> int:
         return len(self._samples[0])
@@ -189,9 +189,7 @@ class HeldRows:
 
     def take(self, starts: NDArray[np.int64], size: int) -> Samples:
         """Return the rows of these blocks."""
-        rows = rows_of(starts, size, len(self))
-        data, observed, weights = self._samples
-        return data[rows], None if observed is None else observed[rows], None if weights is None else weights[rows]
+        return picked(self._samples, rows_of(starts, size, len(self)))
 
 
 def rows_of(starts: NDArray[np.int64], size: int, n_rows: int) -> NDArray[np.int64]:

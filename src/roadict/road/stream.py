@@ -22,8 +22,6 @@ BATCH = 2048
 """Samples between two improvements of the atoms, over all ranks."""
 FORGETTING = 8
 """A sample counts with this power of the share of the samples that came before the latest: codes of poor atoms fade."""
-
-
 CHUNK = 2**14
 """Samples whose statistics are formed at a time."""
 UNUSED = 1e-9
@@ -41,6 +39,23 @@ class Seen(NamedTuple):
     square: float
     usage: Array
     n_samples: float
+
+
+def nothing_seen(n_components: int) -> Seen:
+    """Return the sums over no samples."""
+    return Seen(0.0, 0.0, 0.0, np.zeros(n_components), 0.0)
+
+
+def picked(samples: Samples, rows: NDArray[np.int64] | slice) -> Samples:
+    """Return some of the samples."""
+    data, observed, weights = samples
+    return data[rows], None if observed is None else observed[rows], None if weights is None else weights[rows]
+
+
+def _statistics(codes: Array, full: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Return codesᵀ codes and codesᵀ samples, weighted."""
+    weighed = codes if weights is None else (codes * weights[:, None]).astype(codes.dtype)
+    return (weighed.T @ codes).astype(np.float64), (weighed.T @ full).astype(np.float64)
 
 
 def add_up(seen: list[Seen]) -> Seen:
@@ -70,26 +85,18 @@ class Stream:
     target: Array
     n_samples: float
 
-    def updated(
-        self,
-        data: Array,
-        observed: Mask,
-        weights: Array | None = None,
-        comm: Comm = SERIAL,
-        n_jobs: int | None = None,
-    ) -> "tuple[Stream, Seen]":
+    def updated(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> "tuple[Stream, Seen]":
         """Code a mini-batch and improve the atoms one after the other; of this rank's samples, possibly none.
 
         Atoms that no sample has used so far are replaced by the samples that are represented worst.
         """
-        codes, full, residual = self._coded(data, observed, n_jobs)
-        seen = self._measured(codes, residual, data, weights, comm)
+        codes, full, residual = self._coded(samples, n_jobs)
+        seen = self._measured(samples, codes, residual, comm)
         if seen.n_samples == 0:
             return self, seen
-        weighed = codes if weights is None else (codes * weights[:, None]).astype(codes.dtype)
         former = (self.n_samples / (self.n_samples + seen.n_samples)) ** FORGETTING
-        gram = former * self.gram + comm.sum((weighed.T @ codes).astype(np.float64))
-        target = former * self.target + comm.sum((weighed.T @ full).astype(np.float64))
+        own = _statistics(codes, full, samples[2])
+        gram, target = former * self.gram + comm.sum(own[0]), former * self.target + comm.sum(own[1])
         dictionary = improved_atoms(self.dictionary, gram, target)
         uses = np.diag(gram)
         unused = np.flatnonzero(uses <= UNUSED * uses.max())
@@ -100,26 +107,21 @@ class Stream:
         n_samples = self.n_samples + seen.n_samples
         return replace(self, dictionary=dictionary, gram=gram, target=target, n_samples=n_samples), seen
 
-    def measured(
-        self,
-        data: Array,
-        observed: Mask,
-        weights: Array | None = None,
-        comm: Comm = SERIAL,
-        n_jobs: int | None = None,
-    ) -> Seen:
+    def measured(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> Seen:
         """Code samples, and learn nothing from them."""
-        codes, _, residual = self._coded(data, observed, n_jobs)
-        return self._measured(codes, residual, data, weights, comm)
+        codes, _, residual = self._coded(samples, n_jobs)
+        return self._measured(samples, codes, residual, comm)
 
-    def _coded(self, data: Array, observed: Mask, n_jobs: int | None) -> tuple[Array, Array, Array]:
+    def _coded(self, samples: Samples, n_jobs: int | None) -> tuple[Array, Array, Array]:
         """Return codes, samples without missing entries, and residuals."""
+        data, observed, _ = samples
         codes = encode(data, observed, self.dictionary, algorithm="lasso", alpha=self.weight, n_jobs=n_jobs, warn=False)
         represented = codes @ self.dictionary.astype(codes.dtype)
         full = data if observed is None else np.where(observed, data, represented)
         return codes, full, full - represented
 
-    def _measured(self, codes: Array, residual: Array, data: Array, weights: Array | None, comm: Comm) -> Seen:
+    def _measured(self, samples: Samples, codes: Array, residual: Array, comm: Comm) -> Seen:
+        data, _, weights = samples
         each = np.ones(len(data)) if weights is None else weights.astype(np.float64)
         misfit = float(each @ np.einsum("ij,ij->i", residual, residual, dtype=np.float64))
         square = float(each @ np.einsum("ij,ij->i", data, data, dtype=np.float64))
@@ -143,21 +145,18 @@ def continued(fit: Fit, plan: Plan, samples: Samples) -> Stream:
 
     Its weight is that of the fit, or for an error bound the correlation of the residuals with the atoms in use.
     """
-    (data, observed, weights), atoms = samples, fit.dictionary
-    shape = atoms.shape
-    gram, target, correlations = np.zeros((shape[0], shape[0])), np.zeros(shape), np.zeros(2)
-    for start in range(0, len(data), CHUNK):
-        rows = slice(start, start + CHUNK)
-        scaled, codes = (np.asarray(array[rows] / array.dtype.type(plan.unit)) for array in (data, fit.codes))
-        seen = None if observed is None else observed[rows]
+    atoms, n_rows = fit.dictionary, len(fit.codes)
+    gram, target, correlations = np.zeros((len(atoms), len(atoms))), np.zeros(atoms.shape), np.zeros(2)
+    for start in range(0, n_rows, CHUNK):
+        data, observed, weights = picked(samples, slice(start, start + CHUNK))
+        scaled, codes = (array / array.dtype.type(plan.unit) for array in (data, fit.codes[start : start + CHUNK]))
         represented = codes @ atoms
-        full = scaled if seen is None else np.where(seen, scaled, represented)
-        weighed = codes if weights is None else (codes * weights[rows, None]).astype(codes.dtype)
-        gram += weighed.T @ codes
-        target += weighed.T @ full
+        full = scaled if observed is None else np.where(observed, scaled, represented)
+        own = _statistics(codes, full, weights)
+        gram, target = gram + own[0], target + own[1]
         used = codes != 0
         correlations += np.abs((full - represented) @ atoms.T)[used].sum(dtype=np.float64), used.sum()
     correlation, n_used = plan.comm.sum(correlations).tolist()
     weight = plan.alpha or correlation / max(n_used, 1.0)
-    n_samples = total(plan.comm, float(len(data) if weights is None else weights.sum()))
+    n_samples = total(plan.comm, float(n_rows if samples[2] is None else samples[2].sum()))
     return Stream(atoms.astype(np.float64), weight, plan.comm.sum(gram), plan.comm.sum(target), n_samples)
