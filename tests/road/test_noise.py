@@ -154,10 +154,10 @@ def test_stages_are_told(noisy):
 
 
 def test_a_callback_ends_the_fit_while_the_noise_is_sought(noisy):
-    model = ROAD(24, random_state=1, callback=lambda snapshot: snapshot.stage == "noise" and snapshot.iteration == 20)
+    model = ROAD(24, random_state=1, callback=lambda snapshot: snapshot.stage == "noise" and snapshot.iteration == 3)
     model.fit(noisy.data)
     assert model.stop_reason_ == "callback"
-    assert model.n_iter_ == 20
+    assert model.n_iter_ == 3
     assert model.error_ <= model.epsilon_
     assert model.codes_.shape == (300, 24)
 
@@ -170,7 +170,7 @@ def test_pure_noise_is_all_noise(n_components):
     assert model.epsilon_path_.hidden_error.min() > 0.9
 
 
-@pytest.mark.parametrize("stopped_at", [("noise", 10), ("descent", 2), ("descent", 20)])
+@pytest.mark.parametrize("stopped_at", [("noise", 3), ("descent", 2), ("descent", 20)])
 def test_a_fit_that_was_stopped_resumes_with_the_same_result(noisy, model, tmp_path, stopped_at):
     seen = []
 

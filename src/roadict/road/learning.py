@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.storage import Metadata
-from roadict.ranks.collectives import largest, total
+from roadict.ranks.collectives import total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
 from roadict.road.multistart import Settings, Start, Starts, best_of, finish_exactly, learn, run_starts
@@ -31,14 +31,13 @@ from roadict.runs.result import Fit
 from roadict.runs.snapshot import Snapshot
 
 Array = NDArray[np.floating]
-LOOK_EVERY, N_LOOKS, N_DENSE_LOOKS = 50, 3, 6
-"""Iterations between two looks at the nonzeros of a first start, from the end of its hold on; their number; and that of
-looks at dense ones."""
-DENSE, FALLING = 0.8, 0.98
-"""Nonzeros relative to features above which codes are dense, and the ratio of two looks up to which these do not stay
-so: 0.98 to 1.02 in noise of 10 dB, at most 0.96 in exact data, with less than half as many nonzeros as features."""
-NONZERO = 1e-3
-"""Codes count as nonzero from this size on, relative to the largest."""
+N_LOOKS, LOOK_EVERY, SLOW_LOOK_EVERY = 4, 50, 150
+"""Number of looks at the nonzeros of a first start, from the end of its hold on, and the iterations between two of
+them: with a short schedule, and with a long one, at the end of whose hold they fluctuate."""
+NONZERO = 0.01
+"""Codes count as nonzero from this size on, relative to the largest of their sample."""
+SPARSE = 0.3
+"""Nonzeros relative to features up to which the codes of exact data may become denser for a while."""
 TRIAL_ITER = 800
 """Maximum number of iterations of a first start with a short schedule: successful ones take 300 to 500."""
 
@@ -119,7 +118,7 @@ def _choose(
     tried, trial = journal, plan
     if plan.tries_exact_finish and request.n_searched < plan.n_samples:
         tried, trial = journal.aside(), request.some(np.random.default_rng(0)).plan()
-    hopeless = yield from _try_exact_fit(trial, starts, settings, tried)
+    abandoned = yield from _try_exact_fit(trial, starts, settings, tried)
     if any(fit.exact for fit in tried.fits):
         return None
     stopped = [fit for fit in tried.fits if fit.outcome.stop_reason == "callback"]
@@ -130,50 +129,52 @@ def _choose(
         path = predicts_exactly(trial, atoms, seed, settings.n_jobs)
         if path is not None:
             return Choice(path)
-    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary, noisy=hopeless)
+    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary, abandoned)
     if choice.path is not None and not choice.path.exact:
         journal.fits.clear()
         if choice.atoms is not None:
             journal.arrays["atoms"] = choice.atoms
-    return choice._replace(hopeless=hopeless)
+    return choice._replace(hopeless=abandoned is not None)
 
 
-def _try_exact_fit(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -> Fitting[bool]:
+def _try_exact_fit(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -> Fitting[Array | None]:
     """Try for an exact fit, if the plan does: with its first start, or with all if samples are scarce.
 
-    Returns whether it was abandoned as hopeless.
+    Returns the atoms at which it was abandoned as hopeless, or None.
     """
     first = plan.runs[0]
     if not plan.tries_exact_finish or first is None:
-        return False
+        return None
     if plan.scarce:
         yield from run_starts(plan, starts(plan), settings, journal)
-        return False
+        return None
+    interval = SLOW_LOOK_EVERY
     if first.hold + first.fall < TRIAL_ITER:
-        settings = replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
+        interval, settings = LOOK_EVERY, replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
+    looks = range(first.hold, first.hold + N_LOOKS * interval, interval)
     trial = run_starts(plan, starts(plan), settings, journal, at_most=1)
-    return (yield from _until_hopeless(trial, first.hold, plan.comm, journal.notes))
+    return (yield from _until_hopeless(trial, looks, plan.comm, journal.notes))
 
 
-def _until_hopeless(trial: Fitting[None], hold: int, comm: Comm, notes: Metadata) -> Fitting[bool]:
-    """Pass the events of a trial on, and abandon it once its codes become denser or stay dense; returns whether it did.
+def _until_hopeless(trial: Fitting[None], looks: range, comm: Comm, notes: Metadata) -> Fitting[Array | None]:
+    """Pass the events of a trial on, and abandon it if its codes become denser; returns its atoms then.
 
+    ``looks``: the iterations after which nonzeros are counted.
     As ρ rises, the codes of exact data become sparser until they are exact; those of noisy data represent the noise.
     """
-    looks, hopeless = [hold + LOOK_EVERY * i for i in range(1, 1 + N_DENSE_LOOKS)], False
+    hopeless = False
     with closing(trial):
         for event in trial:
             if isinstance(event, Snapshot) and event.iteration in looks:
-                codes = np.abs(event.codes)
-                nonzeros = total(comm, float((codes > NONZERO * largest(comm, codes)).sum()))
-                dense = nonzeros > DENSE * total(comm, float(codes.shape[0])) * event.dictionary.shape[1]
-                limit = FALLING if dense else 1.0 if event.iteration in looks[:N_LOOKS] else math.inf
-                hopeless = nonzeros > notes.get("nonzeros", math.inf) * limit
-                notes["nonzeros"] = nonzeros  # for a fit that resumes between two looks
+                sizes = np.abs(event.codes)
+                n_nonzero = total(comm, float((sizes > NONZERO * sizes.max(axis=1, keepdims=True)).sum()))
+                sparse = n_nonzero <= SPARSE * event.dictionary.shape[1] * total(comm, float(len(sizes)))
+                hopeless = n_nonzero > notes.get("nonzeros", math.inf) and not sparse
+                notes["nonzeros"] = n_nonzero  # for a fit that resumes between two looks
             yield event
-            if hopeless:
-                return True
-    return False
+            if hopeless and isinstance(event, Snapshot):
+                return event.dictionary
+    return None
 
 
 def _plan_with(path: EpsilonPath, request: Request, plan: Plan) -> Plan:

@@ -176,15 +176,15 @@ def choose_epsilon(
     seed: np.random.SeedSequence,
     journal: FitJournal,
     dictionary: Array | None = None,
-    noisy: bool = False,
+    abandoned: Array | None = None,
 ) -> Fitting[Choice]:
     """Find the error bound at which hidden entries are predicted best, from a small one (or the floor) on.
 
     Every round hides entries anew, learns from the others with the bound so far, and codes these along a path of Lasso
     weights. The codes of the largest bound whose excess over the best is within one standard error give the next bound.
     Where that is cheap, or samples are scarce, atoms are searched before they descend. If the data are surely noisy,
-    the atoms of the first round descend further in the others: they have seen entries that are hidden now, but end
-    where the descent takes them. To tell whether data are exact, they must not have.
+    each round continues from the atoms of the one before, the first from ``abandoned``: they have seen entries that are
+    hidden now, but end where the descent takes them. To tell whether data are exact, they must not have.
     The last two rounds decide together.
 
     Parameters
@@ -196,8 +196,8 @@ def choose_epsilon(
     journal : FitJournal
     dictionary : array of shape (n_components, n_features), or None
         Atoms given by the user to start from.
-    noisy : bool
-        Whether the data are surely noisy.
+    abandoned : array like dictionary, or None
+        Atoms of an attempt at an exact fit that was abandoned: then the data are surely noisy.
     """
     comm, n_components = request.comm, request.n_components
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
@@ -213,7 +213,8 @@ def choose_epsilon(
         n_search_samples=sum(counts(comm, len(data))),
     )
     curves: list[Curve] = []
-    known = dictionary
+    noisy = abandoned is not None
+    known = abandoned if dictionary is None else dictionary
     floor = request.plan().bound or 0.0
     bound = max(floor, NOISY_BOUND if noisy else FIRST_BOUND)
     for index in range(ROUNDS):
@@ -223,7 +224,7 @@ def choose_epsilon(
         plan = visible.changed(epsilon=bound).plan()
         start = starting_point(plan.problem.data, n_components, known, None, starts[index], comm)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
-        searches = plan.scarce or (plan.search_is_cheap and (index == 0 or not noisy))
+        searches = plan.scarce or (plan.search_is_cheap and not noisy)
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
         known = atoms if noisy else dictionary
         scaled = data / data.dtype.type(plan.unit)
