@@ -1,7 +1,8 @@
 """Ranks compared with one process: time per iteration, share of communication, memory per rank.
 
-python benchmarks/distributed.py gloo   # two single-threaded ranks and one, on this machine
-python benchmarks/distributed.py nccl   # one rank over NCCL and the serial CUDA engine, on a machine with a GPU
+python benchmarks/distributed.py gloo     # two single-threaded ranks and one, on this machine
+python benchmarks/distributed.py descent  # the same, in the descent over real patches
+python benchmarks/distributed.py nccl     # one rank over NCCL and the serial CUDA engine, on a machine with a GPU
 """
 
 import argparse
@@ -14,15 +15,19 @@ import time
 from pathlib import Path
 
 import numpy as np
+from real_patches import load_patches
 from results import table, write_section
 
 from roadict.engines.registry import make_engine
 from roadict.formulation import Problem, constrained
 from roadict.ranks.comm import SERIAL, process_group
+from roadict.road.descent import Descent
+from roadict.road.plan import Parameters, Request
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
 
 SHAPE = (34, 256, 11775)
+DESCENT_SHAPE, ALPHA = (64, 256, 20_000), 0.08
 ROUNDS = 3
 """Alternations of one rank and two."""
 
@@ -85,41 +90,77 @@ def work(iterations):
             print(json.dumps(measured))
 
 
-def measure(size, iterations):
+def work_in_descent(iterations):
+    """Measure one rank: seconds per step of a descent of the Lasso form, and the share spent in sums."""
+    _, n_components, n_samples = DESCENT_SHAPE
+    with process_group(600.0, "numba") as joined:
+        comm = TimedComm(joined)
+        part = np.array_split(load_patches(n_samples)[0], comm.size)[comm.rank]
+        parameters = Parameters(formulation="lasso", alpha=ALPHA, n_search_samples=n_samples)
+        plan = Request(part, None, n_components, parameters, comm).plan()
+        start = starting_point(plan.problem.data, n_components, None, None, np.random.default_rng(1), comm)
+        run = Descent(plan, start[0], np.zeros_like(start[1]), 1)
+        run.step()  # compiles
+        comm.seconds, times = 0.0, []
+        for _ in range(iterations):
+            started = time.perf_counter()
+            measures = run.step()
+            times.append(time.perf_counter() - started)
+        if comm.rank == 0:
+            share = comm.seconds / sum(times)
+            print(json.dumps({"step": sum(times) / iterations, "share": share, "objective": measures.objective}))
+
+
+def measure(size, iterations, what="work"):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size), __file__]
     done = subprocess.run(
-        [*command, "work", "--iterations", str(iterations)],
+        [*command, what, "--iterations", str(iterations)],
         env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def gloo(iterations):
+def alternate(iterations, what):
+    """Measure one rank and two in turn; returns the medians by number of ranks, and the ratios of all rounds."""
     found = {1: [], 2: []}
     for _ in range(ROUNDS):
         for size, results in found.items():
-            results.append(measure(size, iterations))
+            results.append(measure(size, iterations, what))
             print(size, results[-1], file=sys.stderr)
     middle = {
         size: {name: statistics.median(result[name] for result in results) for name in results[0]}
         for size, results in found.items()
     }
+    spread = ", ".join(f"{a['step'] / b['step']:.2f}" for a, b in zip(found[1], found[2], strict=True))
+    return middle, f"{middle[1]['step'] / middle[2]['step']:.2f} times as fast as one (by rounds: {spread})"
+
+
+def gloo(iterations):
+    middle, faster = alternate(iterations, "work")
     rows = [
         [size, f"{m['step'] * 1e3:.1f} ms", f"{100 * m['share']:.1f} %", f"{m['memory'] / 1e6:.0f} MB"]
         for size, m in middle.items()
     ]
-    faster = middle[1]["step"] / middle[2]["step"]
     less = middle[1]["memory"] / middle[2]["memory"]
-    spread = ", ".join(
-        f"{a['step'] / b['step']:.2f}" for a, b in zip(found[1], found[2], strict=True)
-    )  # ratio of every round
     body = table(["ranks of one thread", "one iteration", "of it in sums over ranks", "memory of a rank"], rows)
     body += (
-        f"\n\n(M, K, N) = {SHAPE}, float32, gloo on one machine. Two ranks are {faster:.2f} times as fast as one (by "
-        f"rounds: {spread}) and need {less:.2f} times less memory each. Medians of {ROUNDS} turns of {iterations} "
-        "iterations each; memory above the data, the engine's arrays and what it needs in a step."
+        f"\n\n(M, K, N) = {SHAPE}, float32, gloo on one machine. Two ranks are {faster} and need {less:.2f} times less "
+        f"memory each. Medians of {ROUNDS} turns of {iterations} iterations each; memory above the data, the engine's "
+        "arrays and what it needs in a step."
     )
     write_section("Two ranks against one", "python benchmarks/distributed.py gloo", body)
+
+
+def descent(iterations):
+    middle, faster = alternate(iterations, "work-in-descent")
+    rows = [[size, f"{m['step'] * 1e3:.1f} ms", f"{100 * m['share']:.1f} %"] for size, m in middle.items()]
+    body = table(["ranks of one thread", "one step", "of it in sums over ranks"], rows)
+    body += (
+        f"\n\nDescent of the Lasso form, α = {ALPHA}, over patches of real pictures; (M, K, N) = {DESCENT_SHAPE}, "
+        f"float32, gloo on one machine. Two ranks are {faster}. Medians of {ROUNDS} turns, each the mean of the first "
+        f"{iterations} steps."
+    )
+    write_section("Two ranks against one in the descent", "python benchmarks/distributed.py descent", body)
 
 
 def nccl(iterations):
@@ -155,9 +196,11 @@ def nccl(iterations):
     write_section("One rank over NCCL against the serial CUDA engine", "python benchmarks/distributed.py nccl", body)
 
 
+COMMANDS = {"gloo": gloo, "descent": descent, "nccl": nccl, "work": work, "work-in-descent": work_in_descent}
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["gloo", "nccl", "work"], default="gloo", nargs="?")
+    parser.add_argument("what", choices=[*COMMANDS], default="gloo", nargs="?")
     parser.add_argument("--iterations", type=int, default=30)
     arguments = parser.parse_args()
-    {"gloo": gloo, "nccl": nccl, "work": work}[arguments.what](arguments.iterations)
+    COMMANDS[arguments.what](arguments.iterations)

@@ -193,6 +193,7 @@ def denoise_learners():
             MiniBatchDictionaryLearning(50, random_state=seed, **batches)
         ),
         "`ROAD(50)`": lambda seed: ROAD(50, random_state=seed, n_jobs=N_THREADS),
+        "`ROAD(50, epsilon=0.1)`": lambda seed: ROAD(50, epsilon=0.1, random_state=seed, n_jobs=N_THREADS),
         '`ROAD(50, formulation="lasso", alpha=1)`': lambda seed: lasso_road(50, 1, seed),
     }
 
