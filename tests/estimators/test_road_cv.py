@@ -81,12 +81,12 @@ def test_a_search_without_numbers_finds_the_true_one(truth):
 
 @pytest.mark.parametrize("true", [1, 2, 5, 23, 32, 33, 40, 61, 64, 200])
 def test_the_search_ends_at_the_minimum_of_a_curve_that_falls_steeply_and_rises_slowly(true):
-    tried = set(coarse_numbers(1600, 100 if true > 64 else 16))
+    tried, before = set(coarse_numbers(1600, 100 if true > 64 else 16)), 0
     for _ in range(MAX_ROUNDS):
         ordered = sorted(tried)
         errors = [(true - k) / true if k < true else 0.2 * (k - true) / true for k in ordered]
         chosen = int(np.argmin(errors))
-        more = next_numbers(ordered, chosen)
+        more, before = next_numbers(ordered, chosen, before), ordered[chosen]
         if not more:
             break
         assert not tried & {*more}

@@ -34,7 +34,7 @@ GAP_BELOW, GAP_ABOVE = 32, 8
 """A search ends when no gap next to the chosen number is larger than 1 or this fraction of it. Below the true number
 the error rises steeply, above it slowly: with the true number in the gap above, that gap's end would be chosen."""
 MAX_ROUNDS = 16
-"""Of trials. In a search each halves the two gaps next to the chosen number, until these are small."""
+"""Of trials. In a search each halves the two gaps next to the chosen number, or tries its neighbours."""
 MAX_STARTS = 2
 """Maximum number of starts of the next smaller number than the chosen one: about one run in twenty ends in a poor local
 minimum, so that the true number loses to a larger one."""
@@ -173,12 +173,13 @@ def choose_number(
     trials: dict[int, list[list[Trial]]] = {}
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
     scale = sum(float((sizes * split.hidden).sum()) for split in splits)
-    more = first
+    more, before = first, 0
     for _ in range(MAX_ROUNDS):
         _add_trials(comparison, more, bound, trials, progress)
         path = _path(trials, scale, sample_weight)
         tried = path.n_components.tolist()
-        more = next_numbers(tried, path.chosen) if numbers is None else []
+        more = next_numbers(tried, path.chosen, before) if numbers is None else []
+        before = tried[path.chosen]
         smaller = tried[max(0, path.chosen - 1)]
         if not more and path.chosen > 0 and len(trials[smaller]) < MAX_STARTS:
             more = [smaller]
@@ -199,19 +200,28 @@ def coarse_numbers(n_samples: int, n_features: int) -> list[int]:
     return sorted({min(largest, max(1, round(factor * n_features))) for factor in COARSE})
 
 
-def next_numbers(tried: list[int], chosen: int) -> list[int]:
+def next_numbers(tried: list[int], chosen: int, before: int) -> list[int]:
     """Return the numbers to try next: in the middle, by ratio, of the gaps next to the chosen one.
+
+    If that was chosen ``before`` too, it may be right: then its neighbours are tried, after which the search can end.
 
     Examples
     --------
-    >>> next_numbers([8, 16, 32, 64], 2), next_numbers([8, 16, 32], 0), next_numbers([8, 31, 32, 33], 2)
-    ([23, 45], [4, 11], [])
+    >>> next_numbers([8, 16, 32, 64], 2, 0), next_numbers([8, 16, 23, 32, 45, 64], 3, 32)
+    ([23, 45], [31, 36])
+    >>> next_numbers([8, 16, 32], 0, 0), next_numbers([8, 31, 32, 33], 2, 32)
+    ([4, 11], [])
     """
     best = tried[chosen]
     below = tried[chosen - 1] if chosen > 0 else best // 4
     above = tried[chosen + 1] if chosen + 1 < len(tried) else best
-    ends = ((below, GAP_BELOW), (above, GAP_ABOVE))
-    return [round(math.sqrt(max(1, end) * best)) for end, gap in ends if abs(end - best) > max(1, best // gap)]
+    small_below, small_above = max(1, best // GAP_BELOW), max(1, best // GAP_ABOVE)
+    more = []
+    if best - below > small_below:
+        more.append(best - small_below if best == before else round(math.sqrt(max(1, below) * best)))
+    if above - best > small_above:
+        more.append(best + small_above if best == before else round(math.sqrt(above * best)))
+    return more
 
 
 def try_number(comparison: Comparison, split: Split, n_components: int, bound: float, start: int = 0) -> Trial:
