@@ -179,7 +179,7 @@ COMMANDS = {"over-time": over_time, "million": million, **real_fits.COMMANDS}
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=[*COMMANDS, "fits"])
-    parser.add_argument("--trials", type=int, help="3; planted: 10, classic: 1")
+    parser.add_argument("--trials", type=int, help="3; planted: 10")
     parser.add_argument("--samples", type=int, help="of every case instead of its own number, to try a command")
     parser.add_argument("--seconds", type=int, help="last time mark, to try a command")
     given = parser.parse_args()
