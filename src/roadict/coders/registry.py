@@ -18,6 +18,7 @@ from roadict.coders.omp import omp
 from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
+from roadict.kernels import one_blas_thread
 
 Array = NDArray[np.floating]
 
@@ -132,6 +133,7 @@ def encode_sparse(
     return _encode(data, observed, dictionary, algorithm, n_jobs, warn, sparse=True, **settings)
 
 
+@one_blas_thread()
 def _encode(
     data: Array,
     observed: NDArray[np.bool_] | None,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.registry import encode
+from roadict.kernels import one_blas_thread
 from roadict.linalg import unit_rows
 from roadict.ranks.collectives import broadcast, gathered, norm, total
 from roadict.ranks.comm import Comm
@@ -75,6 +76,7 @@ class Descent:
     rhos = ()
     """There is no augmented Lagrangian."""
 
+    @one_blas_thread()
     def __init__(self, plan: Plan, dictionary: Array, codes: Array, n_jobs: int | None) -> None:
         self._plan, self._comm = plan, plan.comm
         self._data, self._observed = plan.problem.data, plan.problem.observed
@@ -95,6 +97,7 @@ class Descent:
         """Lasso weight of the present codes."""
         return self._coded.weight
 
+    @one_blas_thread()
     def step(self, following: float | None = None) -> DescentMeasures:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
         gram, target = self._statistics or self._sum_up(self._coded.codes)

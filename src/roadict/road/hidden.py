@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.polish import polish_codes
 from roadict.coders.registry import encode
+from roadict.kernels import one_blas_thread
 from roadict.ranks.collectives import counts, norm, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.road.subset import mixed, sample_digests
@@ -94,6 +95,7 @@ class Curve:
     scale: float
 
 
+@one_blas_thread()
 def hidden_curve(
     data: Array,
     seen: Mask,

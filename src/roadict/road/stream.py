@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.registry import encode
+from roadict.kernels import one_blas_thread
 from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.road.descent import improved_atoms, worst_directions
@@ -85,6 +86,7 @@ class Stream:
     target: Array
     n_samples: float
 
+    @one_blas_thread()
     def updated(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> "tuple[Stream, Seen]":
         """Code a mini-batch and improve the atoms one after the other; of this rank's samples, possibly none.
 
@@ -107,6 +109,7 @@ class Stream:
         n_samples = self.n_samples + seen.n_samples
         return replace(self, dictionary=dictionary, gram=gram, target=target, n_samples=n_samples), seen
 
+    @one_blas_thread()
     def measured(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> Seen:
         """Code samples, and learn nothing from them."""
         codes, _, residual = self._coded(samples, n_jobs)
