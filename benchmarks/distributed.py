@@ -60,6 +60,18 @@ def resident(peak):
     return 0
 
 
+def timed_steps(run, comm, iterations):
+    """Return the median seconds of a step, the share of the time spent in sums, and the last objective."""
+    comm.seconds, times = 0.0, []
+    for _ in range(iterations):
+        started = time.perf_counter()
+        measures = run.step()
+        times.append(time.perf_counter() - started)
+    return {
+        "step": statistics.median(times), "share": comm.seconds / sum(times), "objective": measures.objective
+    }  # fmt: skip
+
+
 def work(iterations):
     """Measure one rank: seconds per iteration, share spent in sums, memory beyond the data."""
     with process_group(600.0, "numba") as joined:
@@ -74,17 +86,8 @@ def work(iterations):
         engine = make_engine("numba", problem, *start, 1, comm)
         engine.step()
         engine.step()
-        comm.seconds, times = 0.0, []
-        for _ in range(iterations):
-            started = time.perf_counter()
-            measures = engine.step()
-            times.append(time.perf_counter() - started)
-        measured = {
-            "step": statistics.median(times),
-            "share": comm.seconds / sum(times),
-            "memory": resident(peak=True) - before,
-            "objective": measures.objective,
-        }
+        measured = timed_steps(engine, comm, iterations)
+        measured["memory"] = resident(peak=True) - before
         engine.close()
         if comm.rank == 0:
             print(json.dumps(measured))
@@ -101,14 +104,9 @@ def work_in_descent(iterations):
         start = starting_point(plan.problem.data, n_components, None, None, np.random.default_rng(1), comm)
         run = Descent(plan, start[0], np.zeros_like(start[1]), 1)
         run.step()  # compiles
-        comm.seconds, times = 0.0, []
-        for _ in range(iterations):
-            started = time.perf_counter()
-            measures = run.step()
-            times.append(time.perf_counter() - started)
+        measured = timed_steps(run, comm, iterations)
         if comm.rank == 0:
-            share = comm.seconds / sum(times)
-            print(json.dumps({"step": sum(times) / iterations, "share": share, "objective": measures.objective}))
+            print(json.dumps(measured))
 
 
 def measure(size, iterations, what="work"):
@@ -157,8 +155,7 @@ def descent(iterations):
     body = table(["ranks of one thread", "one step", "of it in sums over ranks"], rows)
     body += (
         f"\n\nDescent of the Lasso form, α = {ALPHA}, over patches of real pictures; (M, K, N) = {DESCENT_SHAPE}, "
-        f"float32, gloo on one machine. Two ranks are {faster}. Medians of {ROUNDS} turns, each the mean of the first "
-        f"{iterations} steps."
+        f"float32, gloo on one machine. Two ranks are {faster}. Medians of {ROUNDS} turns of {iterations} steps each."
     )
     write_section("Two ranks against one in the descent", "python benchmarks/distributed.py descent", body)
 

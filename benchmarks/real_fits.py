@@ -43,6 +43,8 @@ SPAMS_SECONDS = 20
 N_FEATURES, N_ATOMS, SPARSITY, N_SAMPLES = 32, 64, 4, 20_000
 STREAM = (256, 0.08, 100_000)
 N_PARTS = 100
+LONGEST = "scikit-learn, 1,000 iterations"
+"""The classic learner that runs with one seed only."""
 PHOTOS = ("astronaut", "camera")
 SIDE, SIGMA, PATCH = 256, 0.1, (7, 7)
 
@@ -95,7 +97,7 @@ def classic_learners(alpha):
         "scikit-learn, 50 iterations": lambda seed: DictionaryLearning(
             100, max_iter=50, random_state=seed, **coordinates
         ),
-        "scikit-learn, 1,000 iterations": lambda seed: DictionaryLearning(100, random_state=seed, **coordinates),
+        LONGEST: lambda seed: DictionaryLearning(100, random_state=seed, **coordinates),
     }
 
 
@@ -108,7 +110,7 @@ def classic(arguments):
         warm_up(data, 100, formulation="lasso", alpha=alpha)
         warm_up(data, 100)
         for learner, make in classic_learners(alpha).items():
-            results, trials = [], 1 if "1,000" in learner else arguments.trials
+            results, trials = [], 1 if learner == LONGEST else arguments.trials
             for seed in range(START_SEED, START_SEED + trials):
                 with threadpool_limits(1):
                     model, seconds = timed(partial(make(seed).fit, data), time.process_time)

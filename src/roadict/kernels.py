@@ -2,16 +2,13 @@
 
 import contextlib
 import itertools
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from typing import Any, TypeVar
 
 import joblib
 import numba
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from roadict.kernel_cache import KernelCache
 
@@ -85,58 +82,6 @@ class Workers:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
-
-
-@cache
-def _blas_libraries() -> list[Any]:
-    """Return the BLAS libraries loaded so far; to look for them takes milliseconds."""
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
-
-
-class _BlasLimit(threading.local):
-    """How deep this thread is inside blocks of one BLAS thread, and the limits to restore."""
-
-    lock, before_all, n_inside = threading.Lock(), [1], 0
-    """Shared: the limits before any thread was inside of a block, and how many are."""
-
-    def __init__(self) -> None:
-        self.depth, self.before = 0, [1]
-
-    def enter(self) -> None:
-        self.depth += 1
-        if self.depth == 1:
-            with self.lock:
-                limits = [library.num_threads for library in _blas_libraries()]
-                if _BlasLimit.n_inside == 0:
-                    _BlasLimit.before_all = limits
-                _BlasLimit.n_inside += 1
-                # Depending on the library limits are of the thread or of the process: then others may have set them.
-                self.before = list(map(max, limits, _BlasLimit.before_all))
-                self._set([1] * len(limits))
-
-    def leave(self) -> None:
-        self.depth -= 1
-        if self.depth == 0:
-            with self.lock:
-                _BlasLimit.n_inside -= 1
-                self._set(self.before)
-
-    def _set(self, limits: list[int]) -> None:
-        for library, limit in zip(_blas_libraries(), limits, strict=True):
-            library.set_num_threads(limit)
-
-
-_BLAS = _BlasLimit()
-
-
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to the calling thread: after a product its other threads spin on the cores that kernels need."""
-    _BLAS.enter()
-    try:
-        yield
-    finally:
-        _BLAS.leave()
 
 
 @kernel

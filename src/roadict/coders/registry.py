@@ -8,6 +8,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from roadict.blas import one_blas_thread
 from roadict.checks import warn_user
 from roadict.coders.basis_pursuit import basis_pursuit
 from roadict.coders.cosamp import cosamp
@@ -18,7 +19,6 @@ from roadict.coders.omp import omp
 from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
-from roadict.kernels import one_blas_thread
 
 Array = NDArray[np.floating]
 

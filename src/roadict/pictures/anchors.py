@@ -4,8 +4,8 @@ After R. Timofte, V. De Smet and L. Van Gool, "A+: Adjusted anchored neighborhoo
 """
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from roadict.blas import one_blas_thread
 from roadict.kernels import Workers
 from roadict.pictures.dtypes import Plane
 from roadict.progress.terminal import Progress, silent
@@ -49,6 +49,7 @@ def fit_regressors(
     subset = low[:: max(1, len(low) // SAMPLED)]
     ridge = RIDGE * np.eye(n_features)
 
+    @one_blas_thread()
     def fit_block(block: int) -> None:
         these = slice(block * BLOCK, (block + 1) * BLOCK)
         # The bound comes from a subset: sorting all samples for every atom would take most of the time.
@@ -60,8 +61,7 @@ def fit_regressors(
             regressors[block * BLOCK + k] = np.linalg.solve(x.T @ x + ridge, x.T @ y)
 
     n_blocks = -(-len(atoms) // BLOCK)
-    # The workers are threads already; BLAS threads of their own would oversubscribe the cores.
-    with Workers(n_jobs) as workers, threadpool_limits(1, "blas"):
+    with Workers(n_jobs) as workers:
         workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
     return regressors
 

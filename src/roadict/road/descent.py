@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.blas import one_blas_thread
 from roadict.coders.registry import encode
-from roadict.kernels import one_blas_thread
 from roadict.linalg import unit_rows
 from roadict.ranks.collectives import broadcast, gathered, norm, total
 from roadict.ranks.comm import Comm

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.blas import one_blas_thread
 from roadict.coders.polish import polish_codes
 from roadict.coders.registry import encode
-from roadict.kernels import one_blas_thread
 from roadict.ranks.collectives import counts, norm, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.road.subset import mixed, sample_digests

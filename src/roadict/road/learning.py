@@ -162,19 +162,20 @@ def _until_hopeless(trial: Fitting[None], looks: range, comm: Comm, notes: Metad
     ``looks``: the iterations after which nonzeros are counted.
     As ρ rises, the codes of exact data become sparser until they are exact; those of noisy data represent the noise.
     """
-    hopeless = False
+    abandoned = None
     with closing(trial):
         for event in trial:
             if isinstance(event, Snapshot) and event.iteration in looks:
                 sizes = np.abs(event.codes)
                 n_nonzero = total(comm, float((sizes > NONZERO * sizes.max(axis=1, keepdims=True)).sum()))
                 sparse = n_nonzero <= SPARSE * event.dictionary.shape[1] * total(comm, float(len(sizes)))
-                hopeless = n_nonzero > notes.get("nonzeros", math.inf) and not sparse
+                if n_nonzero > notes.get("nonzeros", math.inf) and not sparse:
+                    abandoned = event.dictionary
                 notes["nonzeros"] = n_nonzero  # for a fit that resumes between two looks
             yield event
-            if hopeless and isinstance(event, Snapshot):
-                return event.dictionary
-    return None
+            if abandoned is not None:
+                break
+    return abandoned
 
 
 def _plan_with(path: EpsilonPath, request: Request, plan: Plan) -> Plan:
