@@ -91,6 +91,8 @@ def test_a_mask_is_drawn_and_its_pixels_filled(page, tiny, repeat, tmp_path):
     assert missing[12, 12]
     assert not missing[[0, 0, -1, -1], [0, -1, 0, -1]].any()
     assert picture == repeat(command_of(page)).read_bytes()
+    page.one("#pictures-file button[aria-label='Clear']").click()
+    until(lambda: canvas.size["height"] == 0, "the canvas to go with its picture")
 
 
 def test_the_marked_pixels_of_a_mask_file_are_filled(page, tiny, repeat, tmp_path):

@@ -104,6 +104,7 @@ class PicturesTab(Tab):
             [self.preview, self.editor],
             **QUIET,
         )
+        self.picture.clear(_no_canvas, None, self.editor, **QUIET)
         self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)
         self.start.click(
             self._run,
@@ -119,21 +120,20 @@ class PicturesTab(Tab):
 
     def _preview(self, path: str | None, task: str, source: str) -> tuple[Any, Any]:
         """Show the picture, or the canvas with it where a mask is to be drawn, or the error."""
-        # Hidden and not removed: Gradio's canvas throws errors when it is removed before it is ready.
-        no_canvas = gr.update(visible="hidden", value=None)
         if path is None:
-            return gr.update(visible=False), no_canvas
+            # Leave the canvas alone: hidden here and shown by the next event, it has been seen to stay hidden.
+            return gr.update(visible=False), gr.skip()
         try:
             picture = inputs.read_picture(path)
         except ValueError as error:
-            return gr.update(visible=True, value=panels.error(str(error))), no_canvas
+            return gr.update(visible=True, value=panels.error(str(error))), _no_canvas()
         shown = inputs.for_screen(picture)
         if task == "inpaint" and source == DRAWN:
             canvas = {"background": np.asarray(comparison.opaque(shown)), "layers": [], "composite": None}
             return gr.update(visible=False), gr.update(visible=True, value=canvas)
         shown.thumbnail((inputs.PREVIEW, inputs.PREVIEW))
         preview = panels.dropped(inputs.describe(picture), data_uri(png(np.asarray(shown))))
-        return gr.update(visible=True, value=preview), no_canvas
+        return gr.update(visible=True, value=preview), _no_canvas()
 
     def _show_options(self, task: str, source: str) -> tuple[Any, ...]:
         """Show the options of the task."""
@@ -206,3 +206,8 @@ def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray
     if not painted.any():
         raise ValueError("Nothing is drawn yet; paint over the pixels to fill, or choose another kind of mask")
     return np.where(painted, np.uint8(255), np.uint8(0))
+
+
+def _no_canvas() -> Any:
+    # Hidden and not removed: Gradio's canvas throws errors when it is removed before it is ready.
+    return gr.update(visible="hidden", value=None)
