@@ -36,3 +36,19 @@ def test_blas_has_one_thread_inside_of_blocks_and_its_own_number_after_the_last(
             raise ValueError("inside")
         assert blas_threads() == {2}
     assert seen == [{1}] * 3
+
+
+def test_after_a_block_another_thread_can_limit_blas():
+    seen = []
+
+    def limited():
+        with one_blas_thread():
+            seen.append(blas_threads())
+
+    with one_blas_thread():
+        pass
+    before = blas_threads()
+    other = threading.Thread(target=limited)
+    other.start()
+    other.join()
+    assert (seen, blas_threads()) == ([{1}], before)

@@ -13,7 +13,8 @@ class _Limits(threading.local):
     """Limits of BLAS threads: how deep this thread is inside of blocks of one, and what to restore at their end.
 
     Depending on the library a limit holds for the calling thread or for the process. In the latter case a thread that
-    enters a block finds the limit of another one, so what was there before any is remembered too.
+    enters a block finds the limit of another one, so what was there before any is remembered too; and threadpoolctl
+    lets only one thread set limits, until that gives up control.
     """
 
     lock = threading.Lock()
@@ -42,6 +43,7 @@ class _Limits(threading.local):
             with _Limits.lock:
                 _Limits.n_threads_inside -= 1
                 _set_limits(self.before)
+                _give_up_control()
 
 
 @cache
@@ -53,6 +55,12 @@ def _libraries() -> tuple[Any, ...]:
 def _set_limits(limits: tuple[int, ...]) -> None:
     for library, limit in zip(_libraries(), limits, strict=True):
         library.set_num_threads(limit)
+
+
+def _give_up_control() -> None:
+    for library in _libraries():
+        if hasattr(library, "clear_controlling_thread"):  # older versions let all threads set limits
+            library.clear_controlling_thread()
 
 
 _LIMITS = _Limits()

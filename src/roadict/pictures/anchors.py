@@ -49,7 +49,6 @@ def fit_regressors(
     subset = low[:: max(1, len(low) // SAMPLED)]
     ridge = RIDGE * np.eye(n_features)
 
-    @one_blas_thread()
     def fit_block(block: int) -> None:
         these = slice(block * BLOCK, (block + 1) * BLOCK)
         # The bound comes from a subset: sorting all samples for every atom would take most of the time.
@@ -61,7 +60,8 @@ def fit_regressors(
             regressors[block * BLOCK + k] = np.linalg.solve(x.T @ x + ridge, x.T @ y)
 
     n_blocks = -(-len(atoms) // BLOCK)
-    with Workers(n_jobs) as workers:
+    # Before the threads of the workers: one of these alone may set limits, which hold for all.
+    with one_blas_thread(), Workers(n_jobs) as workers:
         workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
     return regressors
 
