@@ -241,3 +241,52 @@ def test_a_file_that_changes_or_vanishes_is_an_error(tmp_path, truth, small_memo
         np.save(path, truth.data)
         with pytest.raises(ValueError, match=message):
             lasso(callback=lambda seen, change=change: path.exists() and change()).fit(np.load(path, mmap_mode="r"))
+
+
+def test_a_value_that_overflows_is_an_error_and_leaves_the_model(truth, small_memory):
+    data = truth.data.astype(np.float32)
+    model = lasso().fit(data)
+    atoms = model.components_.copy()
+    broken = data.copy()
+    broken[100] = 1e25
+    with pytest.raises(ValueError, match="too large"):
+        model.fit(broken)
+    np.testing.assert_array_equal(model.components_, atoms)
+
+
+def test_the_scale_of_the_weights_does_not_matter(truth, small_memory):
+    first, second = (lasso().fit(truth.data, sample_weight=np.full(len(truth.data), size)) for size in (1.0, 2.0**-20))
+    np.testing.assert_allclose(second.atom_usage_, first.atom_usage_, rtol=1e-6)
+    assert second.objective_ == pytest.approx(first.objective_ * 2.0**-20)
+
+
+def test_without_a_pass_the_objective_is_still_that_of_all(small_memory):
+    truth = planted(2000, M, K, sparsity=2, random_state=1)
+    model = ROAD(K, random_state=0).fit(truth.data)
+    assert model.exact_
+    assert model.objective_ == pytest.approx(np.abs(truth.codes).sum(), rel=0.05)
+
+
+def test_a_bound_of_zero_on_noisy_data_tells_what_it_learned_from(truth, small_memory):
+    with pytest.warns(UserWarning, match=r"an error bound of 0 has no descent.*learned from \d[\d,]* only"):
+        ROAD(K, epsilon=0, n_init=1, max_iter=20, tol=0, random_state=0).fit(truth.data)
+
+
+def test_a_file_that_was_replaced_before_the_fit_is_an_error(tmp_path, truth, small_memory):
+    path = tmp_path / "data.npy"
+    np.save(path, truth.data)
+    mapped = np.load(path, mmap_mode="r")
+    np.save(tmp_path / "other.npy", np.ones_like(truth.data))
+    (tmp_path / "other.npy").replace(path)
+    with pytest.raises(ValueError, match="is no longer the file that X maps; load it again"):
+        lasso().fit(mapped)
+    path.unlink()
+    with pytest.raises(ValueError, match="can no longer be read"):
+        lasso().fit(mapped)
+
+
+def test_nothing_to_learn_from_is_said_like_in_small_fits(truth, small_memory):
+    with pytest.raises(ValueError, match="all entries of X are zero; there is nothing to learn from"):
+        lasso().fit(0 * truth.data)
+    with pytest.raises(ValueError, match="sample_weight is above zero for 0 of 6000 samples"):
+        lasso().fit(truth.data, sample_weight=np.zeros(len(truth.data)))

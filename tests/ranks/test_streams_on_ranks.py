@@ -46,6 +46,19 @@ def test_a_large_fit_on_ranks_of_any_size(on_ranks, monkeypatch, sizes):
     assert [model.codes_.shape for model in models] == [(sizes[0], K), (sizes[1], K)]
 
 
+def test_weights_on_one_rank_only_are_ones_on_the_others(on_ranks, monkeypatch):
+    monkeypatch.setattr(rows, "LARGE", 10_000)
+    parts, weights = np.split(TRUTH.data, 2), [np.ones(1500), None]
+
+    def fit(comm):
+        model = ROAD(K, formulation="lasso", alpha=0.2, random_state=0, n_jobs=1)
+        return model.fit(parts[comm.rank], sample_weight=weights[comm.rank])
+
+    models = on_ranks(2, fit)
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
+    assert (np.abs(TRUTH.dictionary @ models[0].components_.T).max(axis=1) > 0.98).all()
+
+
 def test_a_bad_value_on_one_rank_is_an_error_on_all(on_ranks, monkeypatch):
     monkeypatch.setattr(rows, "LARGE", 10_000)
     data = TRUTH.data.copy()

@@ -72,6 +72,16 @@ def test_unused_atoms_are_replaced(truth):
     assert (seen.usage > 0).sum() > K / 2
 
 
+def test_a_sample_of_weight_zero_becomes_no_atom(truth):
+    stream, weights = empty_stream(), np.ones(200)
+    data = truth.data[:200].copy()
+    data[7], weights[7] = 100 * np.ones(M), 0.0
+    stream.dictionary[0] = 0  # which no sample uses
+    atom = stream.updated((data, None, weights))[0].dictionary[0]
+    assert np.linalg.norm(atom) == pytest.approx(1)
+    assert abs(atom.sum()) < 0.99 * np.sqrt(M)
+
+
 def test_the_weight_follows_from_minimal_codes(truth):
     atoms = unit_rows(truth.dictionary)[0]
     codes = encode(truth.data[:200], None, atoms, algorithm="lasso", alpha=0.123)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from roadict.estimators.streaming import pack_stream, unpack_stream
+from roadict.estimators.streaming import pack_stream, terms_of, unpack_stream
 from roadict.road.noise import EpsilonPath
 from roadict.road.number import NumberPath
 from roadict.runs.history import COLUMNS, DESCENT_COLUMNS, TWO_STAGE_COLUMNS, Finished, History
@@ -101,7 +101,8 @@ def unpack(model: Any, arrays: Arrays) -> None:
     if kind != "AlternatingDictionaryLearning":
         model.stationarity_ = last_stationarity(model.history_)
     if "stream_counts" in arrays:
-        model._stream_ = unpack_stream(arrays, model.components_.shape, model.components_.dtype)
+        stream = unpack_stream(arrays, model.components_.shape, model.components_.dtype)
+        model._stream_ = stream._replace(terms=terms_of(model))
     if "atom_stability_" in arrays:
         model.atom_stability_ = _checked_stability(arrays["atom_stability_"], n_components)
     if "feature_names_in_" in arrays:

@@ -29,12 +29,12 @@ from roadict.estimators.consistency import (
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.parts import take_part
 from roadict.estimators.rows import all_codes, first_samples, large_rows
-from roadict.estimators.streaming import Streaming
+from roadict.estimators.streaming import Streaming, terms_of
 from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
-from roadict.ranks.collectives import counts, largest, offset, on_all_ranks
+from roadict.ranks.collectives import counts, largest, offset, on_all_ranks, total
 from roadict.ranks.comm import Comm, current, local_threads
-from roadict.road.large import learn_from_rows
+from roadict.road.large import learn_from_rows, scaled_up
 from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
@@ -120,7 +120,8 @@ class ROAD(Learner):
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
         Fitting the same data with the same parameters resumes from there, with the same result.
-        ``roadict.Checkpoint`` has more options.
+        ``roadict.Checkpoint`` has more options. What precedes the passes of a large fit, or the descent over all
+        samples, is repeated.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
     random_state : int, Generator, RandomState, SeedSequence or None, default=None
@@ -362,13 +363,23 @@ class ROAD(Learner):
                     large, learned.fit, learned.plan, stream, settings, seed, journal
                 )
                 learned = learned._replace(fit=fit)
+            elif large is not None:
+                used = total(comm, float(len(data) if weights is None else weights.sum()))
+                learned = learned._replace(fit=scaled_up(learned.fit, total(comm, large.weight) / used))
         self._set_attributes(learned, weights)
         n_samples = sum(counts(comm, len(data) if large is None else len(large)))
         exact = self.exact_ or (self.epsilon_path_ is not None and self.epsilon_path_.exact)
-        self._stream_ = Streaming(data.dtype, n_samples, stream, learned.plan.unit, (), n_samples, exact)
+        if large is not None and stream is None and not exact and comm.rank == 0:
+            warn_user(
+                f"an error bound of 0 has no descent, so that the fit of {n_samples:,} samples learned from "
+                f'{plan.n_samples:,} only; pass epsilon="auto" or a number above 0'
+            )
+        unit, terms = learned.plan.unit, terms_of(self)
+        self._stream_ = Streaming(data.dtype, n_samples, stream, unit, (), n_samples, exact, terms)
         if large is not None:
             weight = None if stream is None else stream.weight * learned.plan.unit
-            self.codes_ = all_codes(large, self.components_, weight, threads) if self.store_codes else None
+            code = partial(all_codes, large, self.components_, weight, threads)
+            self.codes_ = on_all_ranks(comm, code) if self.store_codes else None
         elif rows is not None:
             atoms, alpha = self.components_, self.transform_alpha_
             self.codes_ = add_left_out(self.codes_, rows, *given[:2], learned.plan, atoms, alpha, settings)
@@ -383,9 +394,11 @@ class ROAD(Learner):
         The first parts are collected and fitted like ``fit`` does, again whenever their number has doubled, until
         there are as many samples as a search uses. From then on every part is taken in mini-batches of 2,048 samples,
         with the error bound or Lasso weight found by then: it is coded, and the atoms are improved to fit the
-        statistics of all codes so far, in which former ones fade. Atoms of exact data stay as they are. With an error
-        bound of 0 for data that are not exact there is no descent: all parts are collected, and fitted again whenever
-        their number has doubled. After ``fit``, the stream continues from there, if that had a descent or was exact.
+        statistics of all codes so far, in which former ones fade. Up to 16 times as many samples as a search uses are
+        held, and saved with the model; a descent over all of them follows whenever they have doubled. Atoms of exact
+        data stay. With an error bound of 0 for data that are not exact there is no descent: all parts are collected,
+        and fitted again whenever their number has doubled. After ``fit``, the stream continues from there, if that had
+        a descent or was exact.
 
         Parameters
         ----------
@@ -399,7 +412,8 @@ class ROAD(Learner):
         -------
         self
             Its ``codes_`` is None, and ``objective_``, ``error_`` and ``atom_usage_`` are those of this part in the
-            atoms before it, once parts are taken in mini-batches. If a part is not accepted, the model is unchanged.
+            atoms before it, once parts are taken in mini-batches; ``history_``, ``n_iter_`` and ``stop_reason_`` those
+            of the last fit or descent. If a part is not accepted, the model is unchanged.
         """
         with self._unchanged_unless_finished():
             take_part(self, X, sample_weight)

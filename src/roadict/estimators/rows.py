@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks
 from roadict.coders.registry import encode_sparse
-from roadict.estimators.consistency import consistent_samples
+from roadict.estimators.consistency import MIN_SAMPLES, consistent_samples
+from roadict.estimators.weights import few_weights
 from roadict.files.blocks import RowFile
-from roadict.ranks.collectives import allreduce_max, counts, offset, on_all_ranks
+from roadict.ranks.collectives import allgather_json, allreduce_max, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm
 from roadict.road.passes import HeldRows, rows_of
 from roadict.road.plan import Parameters, Request
@@ -54,11 +55,20 @@ class Rows:
         if is_file(X):
             X.flush()
             self._file = RowFile(str(X.filename), X.offset, X.dtype, X.shape)
+            for row in (0, self._n_rows - 1):
+                if self._n_rows and self._file.read(row, row + 1).tobytes() != np.asarray(X[row : row + 1]).tobytes():
+                    raise ValueError(f"{X.filename} is no longer the file that X maps; load it again")
             data, _ = self._piece(0, min(1, self._n_rows), reset=True)
         else:
             data, observed = validate(X, reset=True, first_row=first_row)
             self._held = data, observed, weights
         self.shape, self.dtype = (self._n_rows, data.shape[1]), data.dtype
+
+    def set_weights(self, weights: Array) -> None:
+        """Give the rows these weights."""
+        self.weights = weights
+        if self._held is not None:
+            self._held = *self._held[:2], weights
 
     def _piece(self, start: int, stop: int, reset: bool = False) -> tuple[Array, Mask]:
         if self._held is not None:
@@ -151,19 +161,34 @@ def large_rows(
         weights = checks.sample_weights(sample_weight, n_rows, np.dtype(np.float64), first_row)
         return Rows(X, partial(model._validate, min_samples=min_samples), weights, first_row)
 
-    return on_all_ranks(comm, act)
+    rows = on_all_ranks(comm, act)
+    if any(allgather_json(comm, rows.weights is not None)) and rows.weights is None:
+        rows.set_weights(np.ones(n_rows))  # as other ranks have some
+    return rows
 
 
 def first_samples(rows: Rows, n_components: int, parameters: Parameters, comm: Comm) -> Samples:
     """Check all samples, and return some to begin a large fit with."""
     needed = FIRST * Request(np.empty((0, rows.shape[1])), None, n_components, parameters).n_searched
     digests, used = on_all_ranks(comm, rows.digests)
-    share = min(1.0, needed / max(1, sum(counts(comm, int(used.sum())))))
+    n_used = sum(counts(comm, int(used.sum())))
+    _check_used(rows, n_used, comm)
+    share = min(1.0, needed / max(1, n_used))
     kept = used & chosen(digests, share)
     if sum(counts(comm, int(kept.sum()))) <= max(n_components, needed // 4):  # most are copies: choose some of these
         kept = used & (np.random.default_rng(1).random(len(rows)) <= share)
     data, observed, weights = on_all_ranks(comm, lambda: rows.picked(kept))
     return *consistent_samples(data, observed, comm), weights
+
+
+def _check_used(rows: Rows, n_used: int, comm: Comm) -> None:
+    """Refuse weights that leave too few samples, and samples that are all zero."""
+    weighed = len(rows) if rows.weights is None else int((rows.weights > 0).sum())
+    n_weighed, n_samples = sum(counts(comm, weighed)), sum(counts(comm, len(rows)))
+    if n_weighed < MIN_SAMPLES:
+        raise ValueError(few_weights(n_weighed, n_samples))
+    if n_used == 0:
+        raise ValueError("all entries of X are zero; there is nothing to learn from")
 
 
 def all_codes(rows: Rows, dictionary: Array, weight: float | None, n_jobs: int | None) -> scipy.sparse.csr_array:

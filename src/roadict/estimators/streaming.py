@@ -6,12 +6,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.ranks.collectives import allgather_json
+from roadict.ranks.collectives import allgather_json, largest
 from roadict.ranks.comm import Comm
 from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up, picked
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
+
+MAX_SIZE = 1e6
+"""Largest entry of a part, relative to that of the samples that the stream began with: others would not count."""
+TOO_LARGE = "the values of this part are too large beside those before; scale all parts alike"
+TERMS = ("formulation", "epsilon", "alpha")
+"""Parameters that a stream is committed to."""
+
+
+def terms_of(model: Any) -> tuple[Any, ...]:
+    """Return what a stream is committed to."""
+    return tuple(getattr(model, name) for name in TERMS)
 
 
 class Streaming(NamedTuple):
@@ -27,11 +38,13 @@ class Streaming(NamedTuple):
         That continues the last fit, in units of ``unit``. None: that had no descent.
     unit : float
     waiting : tuple of (data, observed, weights)
-        This rank's samples, as long as there are too few for the search.
+        This rank's samples so far, as long as they are few: they wait for the search, or for a descent.
     n_fitted : int
         Number of samples, over all ranks, in the last fit.
     exact : bool
         Whether its data count as exact.
+    terms : tuple
+        ``formulation``, ``epsilon`` and ``alpha`` of the model, which must not change.
     """
 
     dtype: np.dtype[np.floating]
@@ -41,11 +54,16 @@ class Streaming(NamedTuple):
     waiting: tuple[Samples, ...] = ()
     n_fitted: int = 0
     exact: bool = False
+    terms: tuple[Any, ...] = ()
 
     @property
     def can_continue(self) -> bool:
         """Whether there are atoms and statistics, samples that wait, or exact atoms."""
         return self.stream is not None or bool(self.waiting) or self.exact
+
+    def is_searched(self, needed: int) -> bool:
+        """Whether parts are taken in mini-batches, or left alone as exact; ``needed``: samples for a search."""
+        return not self.waiting or (self.n_fitted >= needed and (self.stream is not None or self.exact))
 
     def check(self, dtype: np.dtype[np.floating]) -> None:
         """Raise ValueError unless a part has the dtype of those before."""
@@ -116,6 +134,8 @@ def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: i
     """Update the atoms by mini-batches of a part, of which all ranks take the same number; raises if they overflow."""
     data, observed, weights = samples
     scaled = np.asarray(data / data.dtype.type(unit)), observed, weights
+    if largest(comm, scaled[0]) > MAX_SIZE:
+        raise ValueError(TOO_LARGE)
     size = max(1, BATCH // comm.size)
     n_batches = max(allgather_json(comm, -(-len(data) // size)))
     seen = []
@@ -124,5 +144,5 @@ def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: i
             stream, measured = stream.updated(picked(scaled, rows), comm, n_jobs)
         seen.append(measured)
     if not stream.is_finite:
-        raise ValueError("the values of this part are too large beside those before; scale all parts alike")
+        raise ValueError(TOO_LARGE)
     return stream, add_up(seen)

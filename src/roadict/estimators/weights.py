@@ -45,14 +45,19 @@ def used_samples(data: Array, observed: Mask, weights: Array | None, comm: Comm)
     rows = weights >= np.finfo(data.dtype).tiny  # the root of a smaller one may be zero
     n_used, n_samples = sum(counts(comm, int(rows.sum()))), sum(counts(comm, len(data)))
     if n_used < MIN_SAMPLES:
-        raise ValueError(
-            f"sample_weight is above zero for {n_used} of {n_samples} samples; a fit needs at least {MIN_SAMPLES}: "
-            "pass more samples of weight above zero"
-        )
+        raise ValueError(few_weights(n_used, n_samples))
     if observed is not None:
         observed = observed[rows]
         observed = None if all(allgather_json(comm, bool(observed.all()))) else observed
     return Used(data[rows], observed, weights[rows], rows)
+
+
+def few_weights(n_used: int, n_samples: int) -> str:
+    """Return what to say of too few samples of weight above zero."""
+    return (
+        f"sample_weight is above zero for {n_used} of {n_samples} samples; a fit needs at least {MIN_SAMPLES}: pass "
+        "more samples of weight above zero"
+    )
 
 
 def add_left_out(

@@ -51,7 +51,13 @@ class RowFile:
     def __init__(self, path: str, offset: int, dtype: np.dtype[Any], shape: tuple[int, int]) -> None:
         self._path, self._offset, self._dtype, self._shape = path, offset, dtype, shape
         self._row_bytes = dtype.itemsize * shape[1]
-        self._known = os.stat(path)
+        try:
+            self._known = os.stat(path)
+        except OSError as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: OSError) -> TableError:
+        return TableError(f"{self._path} can no longer be read ({error.strerror}); restore it and start again")
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows ``start`` to ``stop``; raises TableError if the file is not what it was."""
@@ -61,11 +67,9 @@ class RowFile:
                 file.seek(self._offset + start * self._row_bytes)
                 content = file.read((stop - start) * self._row_bytes)
         except OSError as error:
-            raise TableError(
-                f"{self._path} can no longer be read ({error.strerror}); restore it and start again"
-            ) from None
+            raise self._lost(error) from None
         if len(content) < (stop - start) * self._row_bytes:
-            row = start + len(content) // max(self._row_bytes, 1)
+            row = max(status.st_size - self._offset, 0) // max(self._row_bytes, 1)
             raise TableError(
                 f"{self._path} ends within row {row} of {self._shape[0]}, counting from 0: it has become shorter while "
                 "it was read; start again when the file is complete"

@@ -135,8 +135,9 @@ def read_rows(path: Path, key: str | None, rank: int, size: int) -> Matrix:
 
 def _is_large(values: Any) -> bool:
     """Whether an array in a file is to be read in pieces."""
-    floats = values.dtype in (np.dtype(np.float32), np.dtype(np.float64))
-    return bool(floats and values.flags.c_contiguous and values.nbytes > LARGE_FILE)
+    numbers = values.dtype.kind in "biu" or values.dtype in (np.dtype(np.float32), np.dtype(np.float64))
+    itemsize = values.dtype.itemsize if values.dtype.kind == "f" else np.dtype(np.float64).itemsize
+    return bool(numbers and values.flags.c_contiguous and values.size * itemsize > LARGE_FILE)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

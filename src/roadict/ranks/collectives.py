@@ -43,8 +43,11 @@ def total(comm: Comm, number: float) -> float:
 
 
 def norm(comm: Comm, array: Array) -> float:
-    """Frobenius norm over the arrays of all ranks."""
-    length = float(np.linalg.norm(array))
+    """Frobenius norm over the arrays of all ranks, summed in float64."""
+    if array.dtype == np.float32:
+        length = math.sqrt(float(np.einsum("i,i->", array.ravel(), array.ravel(), dtype=np.float64)))
+    else:
+        length = float(np.linalg.norm(array))
     return length if comm.size == 1 else math.sqrt(total(comm, length * length))
 
 

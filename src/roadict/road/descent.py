@@ -111,8 +111,10 @@ class Descent:
         ahead: Array = unit_rows(improved + (self._momentum - 1) / momentum * (improved - before))[0]
         coded = self._code(ahead, self._coded.codes)
         if not coded.objective <= self._coded.objective:
-            ahead, momentum = improved, 1.0
-            coded = self._code(ahead, self._coded.codes)
+            if self._momentum > 1:
+                ahead = improved
+                coded = self._code(ahead, self._coded.codes)
+            momentum = 1.0
         self._statistics = gram, target
         if coded.objective <= self._coded.objective * (1 + ROUNDING[self._data.itemsize]):
             self._dictionary, self._improved = broadcast(self._comm, ahead), improved

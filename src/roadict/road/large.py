@@ -8,6 +8,7 @@ from roadict.checkpoints.journal import DESCENT, FitJournal
 from roadict.linalg import leading_signs
 from roadict.ranks.collectives import total
 from roadict.road.descent import STATIONARY
+from roadict.road.fit import DEFAULT_TOL
 from roadict.road.multistart import Settings
 from roadict.road.passes import Passes, Rows
 from roadict.road.plan import Plan
@@ -50,9 +51,11 @@ def learn_from_rows(
     history = resumed or rescaled(fit.outcome.history, weight / stream.n_samples)
     n_before = n_before if resumed else len(history["objective"])
     saving = None if saving is None else replace(saving, level=n_before)
-    rule = Rule(n_before + settings.max_iter, STATIONARY * settings.tol)
+    rule = Rule(n_before + settings.max_iter, STATIONARY * (settings.tol or DEFAULT_TOL))
     view = View(plan.unit, watched=settings.watched, stage="mini-batches", share=1 / weight)
     outcome = yield from follow(run, rule, view, history, saving, comm)
+    if outcome.stop_reason == "non-finite" or not run.stream.is_finite:
+        raise ValueError("some values of X are too large beside the others; remove them, or scale all samples alike")
     atoms = run.dictionary() * leading_signs(run.dictionary())[:, None]
     objective = run.objective(run.last) * weight * plan.unit
     error = float(outcome.history["error"][-1])
@@ -66,6 +69,12 @@ def learn_from_rows(
         usage=run.usage(),
     )
     return result, run.stream
+
+
+def scaled_up(fit: Fit, factor: float) -> Fit:
+    """Return a fit of some samples with the objective, a sum over samples, of all."""
+    outcome = replace(fit.outcome, history=rescaled(fit.outcome.history, factor))
+    return replace(fit, outcome=outcome, objective=fit.objective * factor)
 
 
 def rescaled(history: History, factor: float) -> History:

@@ -50,7 +50,7 @@ NEARLY_ALL, NEARLY_ALL_IF_COSTLY = 0.75, 0.9
 natural images have 0.3 to 0.85, planted data 0.75 to 1 at 10 dB and 0.85 to 1 with less noise."""
 AS_GOOD = 5e-3
 """Relative difference up to which objectives count as equally good if other atoms recur: up to 0.003 in such data."""
-MANY = 4
+MANY = 5
 """Samples, relative to those of a search, from which a pass in mini-batches precedes the descent over all."""
 SEARCH_TOL = 1e-2
 """Residuals at which a search ends that a descent follows: atoms no longer rearrange, and the descent is faster."""
@@ -138,7 +138,7 @@ def _learn_from_some(
         fit = _finished(plan, outcome, *start, settings)
     else:
         view = View(plan.unit, watched=settings.watched, code_unit=plan.code_unit)
-        fit = yield from _descend(plan, start, settings, view, journal, before)
+        fit = yield from descend(plan, start, settings, view, journal, before)
     return replace(fit, n_starts=journal.notes["n_starts"], n_agreed=journal.notes["n_agreed"])
 
 
@@ -167,7 +167,7 @@ def run_starts(
             break
         view = View(plan.unit, index + 1, len(plan.runs), settings.watched, "search", plan.code_unit, plan.share)
         if index < plan.n_unsearched:
-            fit = yield from _descend(plan, start, settings, view, journal, None)
+            fit = yield from descend(plan, start, settings, view, journal, None)
         else:
             fit = yield from _fit_from(plan, start, annealing, settings, view, journal)
         fits.append(fit)
@@ -212,10 +212,10 @@ def _fit_from(
         if not plan.descends or outcome.stop_reason in ENDED:
             return _finished(plan, outcome, atoms, codes, settings)
         start, before = (atoms, codes), outcome.history
-    return (yield from _descend(plan, start, settings, view, journal, before))
+    return (yield from descend(plan, start, settings, view, journal, before))
 
 
-def _descend(
+def descend(
     plan: Plan, start: Start, settings: Settings, view: View, journal: FitJournal, before: History | None
 ) -> Fitting[Fit]:
     """Lower the objective until it is stationary; ``before``: the history of the search, if there was one."""
@@ -224,7 +224,8 @@ def _descend(
     history = resumed or before or History({name: [] for name in COLUMNS})
     n_before = n_before if resumed else len(history["objective"])
     saving = None if saving is None else replace(saving, level=n_before)
-    rule = Rule(n_before + settings.max_iter, STATIONARY * (settings.tol or DEFAULT_TOL), plan.bound)
+    tol = settings.tol or DEFAULT_TOL
+    rule = Rule(n_before + settings.max_iter, STATIONARY * tol, plan.bound, error_tol=tol)
     outcome = yield from follow(run, rule, replace(view, stage=DESCENT), history, saving, plan.comm)
     return _finished(plan, outcome, run.dictionary(), run.codes(), settings, run.weight)
 

@@ -276,7 +276,7 @@ def _path(
     """Join the curves, which have the same weights and samples, and choose."""
     length = min(len(curve.weights) for curve in curves)
     misses = np.sum([curve.misses[:length] for curve in curves], axis=0)
-    scale = sum(curve.scale for curve in curves)
+    scale = sum(curve.scale for curve in curves) or 1.0  # hidden entries may all be zero
     compared = excess(misses, comm, sample_weight)
     chosen = compared.first_within
     epsilon = np.mean([curve.errors[:length] for curve in curves], axis=0)

@@ -133,7 +133,7 @@ class Passes:
 
     def usage(self) -> Array:
         """Share of the samples of the last pass that use each atom."""
-        return self._sums.usage / max(self._sums.n_samples, 1.0)
+        return self._sums.usage / max(self._sums.n_samples, np.finfo(float).tiny)
 
     def state(self) -> RunState:
         """Return the arrays of the run between two iterations."""

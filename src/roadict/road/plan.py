@@ -34,7 +34,9 @@ LAST_RHO = 10.0
 SEARCH_SAMPLES_PER_ATOM = (10, 25)
 """Minimum and maximum number of samples per atom that a search uses, if it may choose."""
 MIN_SEARCH_SAMPLES = 10
-"""Number of nonzero samples, besides that of the atoms, above which a search may use some of the samples."""
+"""Number of nonzero samples, besides that of the atoms, above which a search may use those chosen by content."""
+MANY_COPIES = 4
+"""Samples that it draws at random otherwise, relative to those that it needs: then most are copies of each other."""
 CHEAP_STATE = 4_000_000
 """Size of the rank-one matrices, n_samples × n_features × n_components, up to which more samples are used."""
 FORMULATIONS = ("constrained", "lasso", "inexact")
@@ -215,12 +217,12 @@ class Request:
         return search_samples(self.data.shape[1], self.n_components) if isinstance(wanted, str) else wanted
 
     def some(self, rng: np.random.Generator) -> "Request":
-        """Return the request for the samples of a search, none of them zero; for all these if most are copies."""
+        """Return the request for the samples of a search, none of them zero; for random ones if most are copies."""
         nonzero: NDArray[np.bool_] = np.asarray(self.data.any(axis=1))
         share = min(1.0, self.n_searched / max(1, sum(counts(self.comm, int(nonzero.sum())))))
         kept = nonzero & subset(self.data, self.observed, share, rng)
         if sum(counts(self.comm, int(kept.sum()))) <= max(self.n_components, MIN_SEARCH_SAMPLES):
-            kept = nonzero
+            kept = nonzero & (rng.random(len(nonzero)) <= MANY_COPIES * share)
         observed = None if self.observed is None else self.observed[kept]
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, data=self.data[kept], observed=observed, weights=weights)

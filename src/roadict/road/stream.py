@@ -90,7 +90,8 @@ class Stream:
     def updated(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> "tuple[Stream, Seen]":
         """Code a mini-batch and improve the atoms one after the other; of this rank's samples, possibly none.
 
-        Atoms that no sample has used so far are replaced by the samples that are represented worst.
+        Atoms that no sample has used, or none for so long that its codes have faded, are replaced by the samples that
+        are represented worst.
         """
         codes, full, residual = self._coded(samples, n_jobs)
         seen = self._measured(samples, codes, residual, comm)
@@ -102,8 +103,10 @@ class Stream:
         dictionary = improved_atoms(self.dictionary, gram, target)
         uses = np.diag(gram)
         unused = np.flatnonzero(uses <= UNUSED * uses.max())
-        if len(unused):
-            found = worst_directions(residual, len(unused), comm)
+        if 0 < len(unused) < len(gram):
+            weights = samples[2]
+            weighed = residual if weights is None else residual * np.sqrt(weights)[:, None]
+            found = worst_directions(weighed, len(unused), comm)
             dictionary[unused[: len(found)]] = found
         dictionary = broadcast(comm, dictionary)
         n_samples = self.n_samples + seen.n_samples

@@ -39,12 +39,20 @@ class Rule:
         Bound on the relative data error; None: the formulation has none.
     annealing : RhoRule or None
         How ρ follows the residuals; None: constant ρ.
+    error_tol : float or None
+        Tolerance to which the slack of the error bound refers; None: ``tol``.
     """
 
     max_iter: int
     tol: float
     error_bound: float | None = None
     annealing: RhoRule | None = None
+    error_tol: float | None = None
+
+    @property
+    def error_slack(self) -> float:
+        """Relative data error by which a run may exceed its bound."""
+        return ERROR_SLACK * (self.tol if self.error_tol is None else self.error_tol)
 
 
 @dataclass(frozen=True)
@@ -211,4 +219,4 @@ def has_converged(snapshot: Snapshot, rule: Rule) -> bool:
     """Whether both residuals are within ``tol`` and the data error is within its bound (eq. stop-conditions)."""
     if rule.tol == 0 or max(snapshot.residuals.values()) > rule.tol:
         return False
-    return rule.error_bound is None or snapshot.error <= rule.error_bound + ERROR_SLACK * rule.tol
+    return rule.error_bound is None or snapshot.error <= rule.error_bound + rule.error_slack
