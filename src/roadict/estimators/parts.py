@@ -1,6 +1,5 @@
 """``ROAD.partial_fit``: collect and fit the first parts of a stream, take the others in mini-batches."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from roadict.checkpoints.journal import FitJournal
 from roadict.coders.registry import encode
-from roadict.estimators.streaming import TERMS, TOO_LARGE, Streaming, joined, terms_of, updated
+from roadict.estimators.streaming import TERMS, TOO_LARGE, Streaming, joined, scaled, terms_of, updated
 from roadict.estimators.weights import used_samples
 from roadict.linalg import leading_signs
 from roadict.ranks.collectives import counts, on_all_ranks
@@ -18,7 +17,7 @@ from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.learning import Learned
 from roadict.road.multistart import Settings, descend
 from roadict.road.plan import Plan, Request, make_plan
-from roadict.road.stream import Samples, Stream, continued
+from roadict.road.stream import Samples, Stream, continued, seen_in
 from roadict.runs.driving import drive, observe
 from roadict.runs.loop import View
 from roadict.tensors import plain
@@ -42,7 +41,7 @@ def take_part(model: Any, X: ArrayLike, sample_weight: ArrayLike | None) -> None
     needed = Request(data, observed, model._n_atoms(data.shape[1]), model._parameters(), comm).n_searched
     if before is None or not before.is_searched(needed):
         search(model, before, samples, n_seen, needed)
-    elif before.stream is None and keep_exact(model, samples, comm):
+    elif before.stream is None and keep_exact(model, before, samples, comm):
         model._stream_ = before._replace(n_seen=n_seen)
     elif before.stream is None:  # data are no longer exact: learn from what is held, and from this part
         search(model, before._replace(n_fitted=0, exact=False), samples, n_seen, needed)
@@ -67,25 +66,21 @@ def search(model: Any, before: Streaming | None, samples: Samples, n_seen: int, 
     model._stream_ = before._replace(n_seen=n_seen, waiting=parts if held else ())
 
 
-def keep_exact(model: Any, samples: Samples, comm: Comm) -> bool:
+def keep_exact(model: Any, before: Streaming, samples: Samples, comm: Comm) -> bool:
     """Code a part in exact atoms; return whether these reproduce it by few, and set its measures then."""
-    data, observed, weights = samples
+    data, observed, weights = scaled(samples, before.unit)
     atoms = plain(model.components_).astype(data.dtype)
     threads = local_threads(model.n_jobs, comm)
     codes = encode(data, observed, atoms, algorithm="basis-pursuit", n_jobs=threads, warn=False)
     residual = data - codes @ atoms
-    each = np.ones(len(data)) if weights is None else weights.astype(np.float64)
-    seen = np.ones(data.shape, bool) if observed is None else observed
-    misfit, square = (float(each @ (np.square(rows, dtype=np.float64) * seen).sum(axis=1)) for rows in (residual, data))
-    sums = comm.sum(np.array([misfit, square, float(each @ np.abs(codes).sum(axis=1)), float(each.sum())]))
-    usage = comm.sum(each @ (codes != 0))
-    misfit, square, size, count = sums.tolist()
-    if square == 0 or count == 0:
+    seen = seen_in((data, observed, weights), codes, residual if observed is None else residual * observed, 1.0, comm)
+    if seen.square == 0:
         return True
-    error, few = math.sqrt(misfit / square), (model.atom_usage_.sum() + min(atoms.shape)) / 2
-    if error > EXACT_ERROR or usage.sum() / count > few:
+    few = (model.atom_usage_.sum() + min(atoms.shape)) / 2
+    if seen.error > EXACT_ERROR or seen.usage.sum() / seen.n_samples > few:
         return False
-    model.objective_, model.error_, model.atom_usage_ = size, error, usage / count
+    model.objective_, model.error_ = seen.size(1.0) * before.unit, seen.error
+    model.atom_usage_ = seen.usage / seen.n_samples
     return True
 
 
@@ -161,9 +156,8 @@ def update(model: Any, before: Streaming, stream: Stream, samples: Samples, n_se
         model.__dict__.pop("atom_stability_", None)  # that of former atoms
         signs = leading_signs(stream.dictionary)[:, None]
         model.components_ = (stream.dictionary * signs).astype(before.dtype)
-        size = (seen.objective - seen.misfit / 2) / stream.weight  # Σ|codes|
-        model.objective_ = (seen.objective / stream.weight if model.formulation == "lasso" else size) * before.unit
-        model.error_ = math.sqrt(seen.misfit / max(seen.square, np.finfo(float).tiny))
+        size = seen.objective / stream.weight if model.formulation == "lasso" else seen.size(stream.weight)
+        model.objective_, model.error_ = size * before.unit, seen.error
         model.atom_usage_ = seen.usage / seen.n_samples
         model.stationarity_ = None
     model._stream_ = before._replace(stream=stream, n_seen=n_seen)

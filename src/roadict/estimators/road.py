@@ -39,7 +39,7 @@ from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.start import starting_point
-from roadict.road.stream import Samples, continued
+from roadict.road.stream import Samples, Stream, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import START, RandomStateLike, streams
@@ -367,15 +367,7 @@ class ROAD(Learner):
                 used = total(comm, float(len(data) if weights is None else weights.sum()))
                 learned = learned._replace(fit=scaled_up(learned.fit, total(comm, large.weight) / used))
         self._set_attributes(learned, weights)
-        n_samples = sum(counts(comm, len(data) if large is None else len(large)))
-        exact = self.exact_ or (self.epsilon_path_ is not None and self.epsilon_path_.exact)
-        if large is not None and stream is None and not exact and comm.rank == 0:
-            warn_user(
-                f"an error bound of 0 has no descent, so that the fit of {n_samples:,} samples learned from "
-                f'{plan.n_samples:,} only; pass epsilon="auto" or a number above 0'
-            )
-        unit, terms = learned.plan.unit, terms_of(self)
-        self._stream_ = Streaming(data.dtype, n_samples, stream, unit, (), n_samples, exact, terms)
+        self._set_stream(stream, learned.plan, sum(counts(comm, len(data) if large is None else len(large))))
         if large is not None:
             weight = None if stream is None else stream.weight * learned.plan.unit
             code = partial(all_codes, large, self.components_, weight, threads)
@@ -387,6 +379,17 @@ class ROAD(Learner):
         message = convergence_warning(self)
         if message is not None and comm.rank == 0:
             warn_user(message, ConvergenceWarning)
+
+    def _set_stream(self, stream: Stream | None, plan: Plan, n_samples: int) -> None:
+        """Set what ``partial_fit`` continues from; warn if most of the samples were not used."""
+        exact = self.exact_ or (self.epsilon_path_ is not None and self.epsilon_path_.exact)
+        if plan.n_samples < n_samples and stream is None and not exact and plan.comm.rank == 0:
+            warn_user(
+                f"an error bound of 0 has no descent, so that the fit of {n_samples:,} samples learned from "
+                f'{plan.n_samples:,} only; pass epsilon="auto" or a number above 0'
+            )
+        dtype, terms = plan.problem.data.dtype, terms_of(self)
+        self._stream_ = Streaming(dtype, n_samples, stream, plan.unit, (), n_samples, exact, terms)
 
     def partial_fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from one more part of a stream; ``transform`` works from the first part on.

@@ -130,18 +130,23 @@ def joined(parts: tuple[Samples, ...]) -> Samples:
     return data, observed, weights
 
 
+def scaled(samples: Samples, unit: float) -> Samples:
+    """Return the samples in another unit."""
+    data, observed, weights = samples
+    return np.asarray(data / data.dtype.type(unit)), observed, weights
+
+
 def updated(stream: Stream, samples: Samples, unit: float, comm: Comm, n_jobs: int | None) -> tuple[Stream, Seen]:
     """Update the atoms by mini-batches of a part, of which all ranks take the same number; raises if they overflow."""
-    data, observed, weights = samples
-    scaled = np.asarray(data / data.dtype.type(unit)), observed, weights
-    if largest(comm, scaled[0]) > MAX_SIZE:
+    part = scaled(samples, unit)
+    if largest(comm, part[0]) > MAX_SIZE:
         raise ValueError(TOO_LARGE)
     size = max(1, BATCH // comm.size)
-    n_batches = max(allgather_json(comm, -(-len(data) // size)))
+    n_batches = max(allgather_json(comm, -(-len(part[0]) // size)))
     seen = []
-    for rows in np.array_split(np.arange(len(data)), n_batches):
+    for rows in np.array_split(np.arange(len(part[0])), n_batches):
         with np.errstate(all="ignore"):  # overflow shows in the statistics
-            stream, measured = stream.updated(picked(scaled, rows), comm, n_jobs)
+            stream, measured = stream.updated(picked(part, rows), comm, n_jobs)
         seen.append(measured)
     if not stream.is_finite:
         raise ValueError(TOO_LARGE)

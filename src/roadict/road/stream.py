@@ -1,5 +1,6 @@
 """Atoms of a stream of samples: every mini-batch is coded, and the atoms fit statistics of all codes so far."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -40,6 +41,27 @@ class Seen(NamedTuple):
     square: float
     usage: Array
     n_samples: float
+
+    @property
+    def error(self) -> float:
+        """Relative data error."""
+        return math.sqrt(self.misfit / max(self.square, np.finfo(float).tiny))
+
+    def size(self, weight: float) -> float:
+        """Return Σ|codes|; ``weight``: that of the objective."""
+        return (self.objective - self.misfit / 2) / weight
+
+
+def seen_in(samples: Samples, codes: Array, residual: Array, weight: float, comm: Comm) -> Seen:
+    """Sum up coded samples over all ranks; ``residual`` is zero at unobserved entries."""
+    data, _, weights = samples
+    each = np.ones(len(data)) if weights is None else weights.astype(np.float64)
+    misfit = float(each @ np.einsum("ij,ij->i", residual, residual, dtype=np.float64))
+    square = float(each @ np.einsum("ij,ij->i", data, data, dtype=np.float64))
+    size = float(each @ np.abs(codes).sum(axis=1, dtype=np.float64))
+    sums = np.array([misfit / 2 + weight * size, misfit, square, each.sum()])
+    objective, misfit, square, n_samples = comm.sum(sums).tolist()
+    return Seen(objective, misfit, square, comm.sum(each @ (codes != 0)), n_samples)
 
 
 def nothing_seen(n_components: int) -> Seen:
@@ -94,7 +116,7 @@ class Stream:
         are represented worst.
         """
         codes, full, residual = self._coded(samples, n_jobs)
-        seen = self._measured(samples, codes, residual, comm)
+        seen = seen_in(samples, codes, residual, self.weight, comm)
         if seen.n_samples == 0:
             return self, seen
         former = (self.n_samples / (self.n_samples + seen.n_samples)) ** FORGETTING
@@ -116,7 +138,7 @@ class Stream:
     def measured(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> Seen:
         """Code samples, and learn nothing from them."""
         codes, _, residual = self._coded(samples, n_jobs)
-        return self._measured(samples, codes, residual, comm)
+        return seen_in(samples, codes, residual, self.weight, comm)
 
     def _coded(self, samples: Samples, n_jobs: int | None) -> tuple[Array, Array, Array]:
         """Return codes, samples without missing entries, and residuals."""
@@ -125,16 +147,6 @@ class Stream:
         represented = codes @ self.dictionary.astype(codes.dtype)
         full = data if observed is None else np.where(observed, data, represented)
         return codes, full, full - represented
-
-    def _measured(self, samples: Samples, codes: Array, residual: Array, comm: Comm) -> Seen:
-        data, _, weights = samples
-        each = np.ones(len(data)) if weights is None else weights.astype(np.float64)
-        misfit = float(each @ np.einsum("ij,ij->i", residual, residual, dtype=np.float64))
-        square = float(each @ np.einsum("ij,ij->i", data, data, dtype=np.float64))
-        size = float(each @ np.abs(codes).sum(axis=1, dtype=np.float64))
-        sums = np.array([misfit / 2 + self.weight * size, misfit, square, each.sum()])
-        objective, misfit, square, n_samples = comm.sum(sums).tolist()
-        return Seen(objective, misfit, square, comm.sum(each @ (codes != 0)), n_samples)
 
     def objective(self, seen: Seen, bound: float | None) -> float:
         """Return the formulation's objective: Σ|codes|, plus the misfit of the Lasso form; the dual under a bound."""
