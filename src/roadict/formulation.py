@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 Triple = tuple[float, float, float]
 
+POWER_STEPS = 10
+"""Power steps per iteration where atoms are nonnegative and codes are not: with Gram matrices they cost little."""
 THEOREM_MARGIN = 2.0
 """Theorem 1 requires ρ_i > β_i + 2; ρ_i > β_i suffices (docs/paper-to-code.md)."""
 
@@ -35,10 +37,38 @@ class Sparse(StrEnum):
 
 
 class RankOne(StrEnum):
-    """Terms of the rank-one blocks B."""
+    """Terms of the rank-one blocks B_k = v_k u_kᵀ, v_k the codes and u_k the atom.
+
+    With signs there is no closed form of the nearest such matrix. Each iteration takes power steps from the last atom:
+    one where codes are nonnegative, ``POWER_STEPS`` where only atoms are. Every step brings v uᵀ nearer to B̂ or leaves
+    it; the point that they reach is a local minimum of the distance.
+    """
 
     NEAREST = "nearest"
     """rank B_k ≤ 1; its step is ``prox.nearest_rank_one``, in the fast engines by Gram matrices."""
+    POSITIVE_CODES = "positive_codes"
+    """v_k ≥ 0; its step is u = B̂ᵀ max(B̂u, 0) / ‖·‖, then v = max(B̂u, 0)."""
+    POSITIVE_ATOMS = "positive_atoms"
+    """u_k ≥ 0; its step is u = max(B̂ᵀB̂u, 0) / ‖·‖, then v = B̂u."""
+    POSITIVE = "positive"
+    """u_k, v_k ≥ 0; its step is u = max(B̂ᵀ max(B̂u, 0), 0) / ‖·‖, then v = max(B̂u, 0)."""
+
+    @classmethod
+    def of_signs(cls, positive_code: bool, positive_dict: bool) -> "RankOne":
+        """Return the term for these constraints."""
+        if positive_code:
+            return cls.POSITIVE if positive_dict else cls.POSITIVE_CODES
+        return cls.POSITIVE_ATOMS if positive_dict else cls.NEAREST
+
+    @property
+    def positive_code(self) -> bool:
+        """Whether codes are nonnegative."""
+        return self in (RankOne.POSITIVE_CODES, RankOne.POSITIVE)
+
+    @property
+    def positive_dict(self) -> bool:
+        """Whether atoms are nonnegative."""
+        return self in (RankOne.POSITIVE_ATOMS, RankOne.POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -116,6 +146,8 @@ class Problem:
         Penalties ρ1, ρ2, ρ3 of the augmented Lagrangian; all equal unless the formulation is inexact.
     roots : array of shape (n_samples, 1), or None
         Square roots √w of the weights, above zero: factors of the samples' thresholds. None: all weights are 1.
+    n_fixed : int
+        Number of first atoms that stay as they are at the start.
     """
 
     data: NDArray[np.floating]
@@ -123,6 +155,7 @@ class Problem:
     formulation: Formulation
     rhos: Triple
     roots: NDArray[np.floating] | None = None
+    n_fixed: int = 0
 
     def __post_init__(self) -> None:
         """Reject what the fused recurrence cannot do."""

@@ -1,9 +1,11 @@
 """The reference engine: the paper's iteration, block by block. It specifies all other engines."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.formulation import Problem, RankOne, Sparse
+from roadict.formulation import POWER_STEPS, Problem, RankOne, Sparse
 from roadict.prox import group_norm, nearest_rank_one, project_ball, ridge, shrink_groups
 from roadict.ranks.collectives import joint_triangular_factor, norm, total
 from roadict.ranks.comm import SERIAL, Comm
@@ -13,15 +15,39 @@ from roadict.runs.state import RunState
 Array = NDArray[np.floating]
 
 
-def _nearest(comm: Comm, blocks: Array) -> tuple[Array, Array]:
-    """B ← nearest rank-one matrices, as codes of this rank's samples and atoms of all ranks."""
-    _, atoms = nearest_rank_one(joint_triangular_factor(comm, blocks))
-    return (blocks @ atoms[:, :, None])[:, :, 0], atoms
+def _nearest_atoms(comm: Comm, blocks: Array, atoms: Array) -> Array:
+    """Atoms of the nearest rank-one matrices, of all ranks."""
+    return nearest_rank_one(joint_triangular_factor(comm, blocks))[1]
+
+
+def _power_steps(
+    comm: Comm, blocks: Array, atoms: Array, *, positive_code: bool = False, positive_dict: bool = False, count: int = 1
+) -> Array:
+    """Atoms after power steps within the signs; where all codes or all of an atom's entries vanish it stays."""
+    for _ in range(count):
+        images = comm.sum(np.einsum("kn,knm->km", _codes(blocks, atoms, positive_code), blocks))
+        if positive_dict:
+            images = np.maximum(images, 0)
+        sizes = np.linalg.norm(images, axis=1, keepdims=True)
+        atoms = np.divide(images, sizes, out=atoms.copy(), where=sizes > 0)
+    return atoms
+
+
+def _codes(blocks: Array, atoms: Array, positive: bool) -> Array:
+    """Codes v_k of the blocks for these atoms, shape (n_components, n_samples)."""
+    codes: Array = (blocks @ atoms[:, :, None])[:, :, 0]
+    return np.maximum(codes, 0) if positive else codes
 
 
 SPARSE = {Sparse.GROUP_NORM: (shrink_groups, group_norm)}
 """Prox and value of each term of A."""
-RANK_ONE = {RankOne.NEAREST: _nearest}
+RANK_ONE = {
+    RankOne.NEAREST: _nearest_atoms,
+    RankOne.POSITIVE_CODES: partial(_power_steps, positive_code=True),
+    RankOne.POSITIVE_ATOMS: partial(_power_steps, positive_dict=True, count=POWER_STEPS),
+    RankOne.POSITIVE: partial(_power_steps, positive_code=True, positive_dict=True),
+}
+"""Atoms of each term of B, from the blocks and the last atoms."""
 
 
 class ReferenceEngine:
@@ -38,7 +64,8 @@ class ReferenceEngine:
         self.rhos = problem.rhos
         self._factors = problem.threshold_factors
         self._shrink, self._penalty = SPARSE[problem.formulation.sparse]
-        self._project = RANK_ONE[problem.formulation.rank_one]
+        self._next_atoms = RANK_ONE[problem.formulation.rank_one]
+        self._positive = problem.formulation.rank_one.positive_code
         self.consensus: Array = codes.T[:, :, None] * dictionary[:, None, :]
         self.sparse: Array = self.consensus
         self.rank_one: Array = self.consensus
@@ -60,8 +87,9 @@ class ReferenceEngine:
         K = len(before)
 
         A = self._shrink(before + S1 - U1, self._factors / rho1)
-        codes, self.atoms = self._project(self._comm, before + S2 - U2)
-        B = codes[:, :, None] * self.atoms[:, None, :]
+        B_hat, fixed = before + S2 - U2, self.problem.n_fixed
+        self.atoms = np.vstack([self.atoms[:fixed], self._next_atoms(self._comm, B_hat, self.atoms)[fixed:]])
+        B = _codes(B_hat, self.atoms, self._positive)[:, :, None] * self.atoms[:, None, :]
         T: Array = rho1 * (A - S1 + U1) + rho2 * (B - S2 + U2) + rho3 * (Y - S3 + U3)
         C = (T - rho3 / (rho1 + rho2 + K * rho3) * T.sum(axis=0)) / (rho1 + rho2)
 
@@ -126,7 +154,7 @@ class ReferenceEngine:
     def codes(self) -> Array:
         """Codes u_k·A_k of the sparse blocks, shape (n_samples, n_components)."""
         codes: Array = np.einsum("knm,km->nk", self.sparse, self.atoms)
-        return codes
+        return np.maximum(codes, 0) if self._positive else codes
 
     def state(self) -> RunState:
         """Return views of all blocks, samples first."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.engines.cpu import lanes, passes
-from roadict.formulation import RankOne, Sparse
+from roadict.formulation import POWER_STEPS, RankOne, Sparse
 from roadict.kernels import Workers
 
 Array = NDArray[np.floating]
@@ -32,6 +32,8 @@ class NearestRankOne:
     n_numbers : int
         Size of what ranks exchange: the lower triangles of the Gram matrices.
     """
+
+    least_code = -np.inf
 
     def __init__(self, atoms: Array, n_atoms: int, n_chunks: int) -> None:
         n_bundles, n_features, width = atoms.shape
@@ -64,9 +66,12 @@ class NearestRankOne:
         total = np.empty(self._grams.shape[2:], np.float64)
         passes.unpack_gram(halves, total)
         total[:, :, min(width, self._n_atoms - bundle * width) :] = 0  # padding: D is zero there, but F was added
-        atoms = self._atoms[bundle].astype(np.float64)
-        lanes.top_eigenvectors(total, atoms, STEP_TOLERANCE[self._atoms.itemsize])
-        self._atoms[bundle] = atoms
+        self._atoms[bundle] = self._improved(total, self._atoms[bundle].astype(np.float64))
+
+    def _improved(self, gram: Array, atoms: Array) -> Array:
+        """Return the atoms of a bundle; overwrites what is given."""
+        lanes.top_eigenvectors(gram, atoms, STEP_TOLERANCE[self._atoms.itemsize])
+        return atoms
 
     def _by_bundle(self, total: Array) -> Array:
         return total.reshape(self._grams.shape[1], -1, self._grams.shape[-1])
@@ -79,6 +84,65 @@ class NearestRankOne:
         workers.run(work, len(self._groups))
 
 
+class PositiveAtoms(NearestRankOne):
+    """Power steps with the Gram matrix, u = max(B̂ᵀB̂u, 0) / ‖·‖."""
+
+    def _improved(self, gram: Array, atoms: Array) -> Array:
+        n_features = len(atoms)
+        for _ in range(POWER_STEPS):
+            images = np.einsum("ijw,jw->iw", gram[:n_features, :n_features], atoms)
+            atoms = _normalised(np.maximum(images, 0), atoms)
+        return atoms
+
+
+class PositiveCodes:
+    """A power step for codes v ≥ 0: u = B̂ᵀ max(B̂u, 0) / ‖·‖. The image B̂ᵀ max(B̂u, 0) takes the place of B̂ᵀB̂.
+
+    Parameters and attributes are those of ``NearestRankOne``.
+    """
+
+    least_code = 0.0
+    positive_dict = False
+
+    def __init__(self, atoms: Array, n_atoms: int, n_chunks: int) -> None:
+        n_bundles, n_features, width = atoms.shape
+        self._images = np.zeros((n_chunks, n_bundles, 1, lanes.padded(n_features), width), atoms.dtype)
+        self._atoms, self._padding = atoms, n_bundles * width - n_atoms
+        self.n_numbers = self._images[0].size
+
+    def buffers(self, chunk: int) -> tuple[Array, Array]:
+        """Zeroed outputs of a pass: B̂ of a block of samples, and the images of the chunk."""
+        images = self._images[chunk]
+        images[:] = 0
+        n_bundles, _, size, width = images.shape
+        return np.zeros((n_bundles, passes.BLOCK, size, width), images.dtype), images
+
+    def sum_chunks(self, workers: Workers, total: Array) -> None:
+        """Sum over the chunks into ``total``, of size ``n_numbers``."""
+        np.sum(self._images.reshape(len(self._images), -1), axis=0, dtype=np.float64, out=total)
+
+    def update(self, workers: Workers, total: Array) -> None:
+        """Replace the atoms."""
+        n_bundles, n_features, width = self._atoms.shape
+        images = total.reshape(n_bundles, -1, width)[:, :n_features].copy()
+        images[-1, :, width - self._padding :] = 0
+        if self.positive_dict:
+            np.maximum(images, 0, out=images)
+        self._atoms[:] = _normalised(images, self._atoms)
+
+
+class Positive(PositiveCodes):
+    """A power step for codes and atoms that are both nonnegative: u = max(B̂ᵀ max(B̂u, 0), 0) / ‖·‖."""
+
+    positive_dict = True
+
+
+def _normalised(images: Array, atoms: Array) -> Array:
+    """Unit vectors along the images, shape (..., n_features, width); the atoms where an image is zero."""
+    sizes = np.linalg.norm(images, axis=-2, keepdims=True)
+    return np.divide(images, sizes, out=atoms.astype(np.float64), where=sizes > 0)
+
+
 class Passes(NamedTuple):
     """Passes over a chunk, with a sparse step compiled in."""
 
@@ -87,4 +151,9 @@ class Passes(NamedTuple):
 
 
 SPARSE = {Sparse.GROUP_NORM: Passes(passes.exact_chunk, passes.inexact_chunk)}
-RANK_ONE = {RankOne.NEAREST: NearestRankOne}
+RANK_ONE = {
+    RankOne.NEAREST: NearestRankOne,
+    RankOne.POSITIVE_CODES: PositiveCodes,
+    RankOne.POSITIVE_ATOMS: PositiveAtoms,
+    RankOne.POSITIVE: Positive,
+}

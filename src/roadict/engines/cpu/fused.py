@@ -74,6 +74,8 @@ class FusedEngine:
         self._roots = problem.threshold_factors
         self._chunks = chunk_bounds(n_samples, n_features)
         self._rank_one = rank_one(self._atoms, self.n_atoms, len(self._chunks))
+        self._least_code = dtype.type(self._rank_one.least_code)
+        self._is_fixed = (np.arange(n_bundles * self.width) < problem.n_fixed).reshape(n_bundles, 1, self.width)
         self._sums = np.zeros((len(self._chunks), N_SUMS))
         # Inputs of the next rank-one step and the sums, over all chunks and ranks: one array for one exchange.
         self._totals = np.zeros(self._rank_one.n_numbers + N_SUMS)
@@ -116,7 +118,9 @@ class FusedEngine:
         """
         factor = 1.0 if following is None else self.rhos[0] / following
         if self._started:
+            before = self._atoms.copy()
             self._rank_one.update(self._workers, self._totals[:-N_SUMS])
+            np.copyto(self._atoms, before, where=self._is_fixed)
         self._started = True
         share = self._misfit_share()
         task = self._exact_pass if self.problem.formulation.exact_consensus else self._inexact_pass
@@ -153,15 +157,16 @@ class FusedEngine:
         self._passes.exact(
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
-            self._roots[part], self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self.n_atoms,
-            *self._rank_one.buffers(chunk), self._sums[chunk],
+            self._roots[part], self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self._least_code,
+            self.n_atoms, *self._rank_one.buffers(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
         self._passes.inexact(
             self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
-            self._thresholds, self._roots[part], self._coefficients, *self._rank_one.buffers(chunk), self._sums[chunk],
+            self._thresholds, self._roots[part], self._coefficients, self._least_code,
+            *self._rank_one.buffers(chunk), self._sums[chunk],
         )  # fmt: skip
 
     def _measure(self, share: float, sums: Array) -> Measures:

@@ -13,7 +13,7 @@ import numpy as np
 
 from roadict.engines.columns import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
 from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles
-from roadict.engines.cpu.vectors import load, splat, store, total, vector_kernel
+from roadict.engines.cpu.vectors import larger, load, splat, store, total, vector_kernel
 
 BLOCK = 16
 """Samples whose panels are collected before their products are added to the Gram matrices."""
@@ -57,10 +57,30 @@ def _add_grams(panel, gram, count, state, following):
 
 
 @vector_kernel
-def _exact_sample(mixed, gap, shift, atoms, thresholds, root, codes, factor, work, means, rebuilt):
+def _add_images(panel, atoms, images, count, codes):
+    """Add a block's images ``Σ_n b̂_n max(u·b̂_n, 0)``, from which a power step takes the atoms of nonnegative codes."""
+    n_bundles, _, size, width = panel.shape
+    n_features = atoms.shape[1]
+    zero = splat(panel.dtype.type(0))
+    for bundle in range(n_bundles):
+        for n in range(count):
+            inner = zero
+            for m in range(n_features):
+                inner = inner + load(atoms[bundle], m * width) * load(panel[bundle, n], m * width)
+            store(codes, n * width, larger(inner, zero))
+        for m in range(n_features):
+            image = zero
+            for n in range(count):
+                image = image + load(codes, n * width) * load(panel[bundle], (n * size + m) * width)
+            store(images[bundle], m * width, load(images[bundle], m * width) + image)
+
+
+@vector_kernel
+def _exact_sample(mixed, gap, shift, atoms, thresholds, root, codes, factor, least, work, means, rebuilt):
     """Update D = (A + B - Q)/2 and Q of one sample in place.
 
-    Q, a scaled multiplier, is multiplied by ``factor``: the ρ of this iteration over that of the next. Adds
+    Q, a scaled multiplier, is multiplied by ``factor``: the ρ of this iteration over that of the next. ``least`` is the
+    least value of a code, 0 or -inf. Adds
     Σ_k (A+B)/2 and Σ_k u_k (u_k·A_k) to ``means`` and ``rebuilt`` (n_features, width), by lane.
     Returns √w Σ‖A‖, Σ‖A-B‖²/2, Σ‖change of (A+B)/2‖² and Σ‖(A+B)/2‖².
     """
@@ -68,7 +88,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, root, codes, factor, wor
     norms, rank_one, scale = work[0], work[1], work[2]
     zero = splat(mixed.dtype.type(0))
     half = splat(mixed.dtype.type(0.5))
-    rescale = splat(factor)
+    rescale, floor = splat(factor), splat(least)
     for bundle in range(n_bundles):
         norm, inner, code = zero, zero, zero
         for m in range(n_features):
@@ -80,7 +100,7 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, root, codes, factor, wor
             inner = inner + u * b
             code = code + u * a
         store(norms, bundle * width, norm)
-        store(rank_one, bundle * width, inner)
+        store(rank_one, bundle * width, larger(inner, floor))
         store(codes, bundle * width, code)
     objective = _shrinkage(norms, thresholds, root, codes, scale)
     gaps, moved, size = zero, zero, zero
@@ -88,6 +108,8 @@ def _exact_sample(mixed, gap, shift, atoms, thresholds, root, codes, factor, wor
         s, v, c = load(scale, bundle * width), load(rank_one, bundle * width), load(codes, bundle * width)
         # u has unit norm, so ‖A + B‖² = ‖A‖² + v² + 2v(u·A)
         size = size + (load(norms, bundle * width) * s * s + v * (v + c + c))
+        c = larger(c, floor)
+        store(codes, bundle * width, c)
         for m in range(n_features):
             at = (bundle * n_features + m) * width
             d, q, u = load(mixed, at), load(gap, at), load(atoms, at)
@@ -159,6 +181,7 @@ def exact_chunk(
     roots,
     share,
     factor,
+    least,
     n_atoms,
     panel,
     gram,
@@ -168,7 +191,8 @@ def exact_chunk(
 
     ``state`` holds D and Q, ``level`` and ``shift`` are E and F, ``mean`` is Σ_k (A+B)/2, ``misfit`` is
     H = ΣC + Λ3 - Y, ``share`` the share t of it that S3 absorbs (1 where ``observed``, which may be empty, is false).
-    ``roots`` are factors of the samples' thresholds, ``gram`` and ``sums`` are the chunk's contributions.
+    ``roots`` are factors of the samples' thresholds, ``least`` is the least value of a code, 0 or -inf. ``gram`` and
+    ``sums`` are the chunk's contributions; with nonnegative codes ``gram`` has one row per atom, its image.
     """
     n_samples, n_features = data.shape
     n_bundles, _, _, width = panel.shape
@@ -177,6 +201,7 @@ def exact_chunk(
     means, rises, turns = np.empty((3, n_features), data.dtype)
     shares = np.full(n_features, share, data.dtype)
     rebuilt, before = np.empty((2, BLOCK, n_features), data.dtype)
+    next_codes = np.empty((BLOCK, width), data.dtype)
     sums[:] = 0
     for start in range(0, n_samples, BLOCK):
         block = slice(start, min(start + BLOCK, n_samples))
@@ -185,8 +210,8 @@ def exact_chunk(
         for slot in range(count):
             n = start + slot
             objective, gaps, moved, size = _exact_sample(
-                state[n, 0], state[n, 1], shift[n], atoms, thresholds, roots[n, 0], codes[n], factor, work, lanes[0],
-                lanes[1],
+                state[n, 0], state[n, 1], shift[n], atoms, thresholds, roots[n, 0], codes[n], factor, least, work,
+                lanes[0], lanes[1],
             )  # fmt: skip
             sums[OBJECTIVE] += objective
             sums[GAP] += gaps
@@ -204,12 +229,15 @@ def exact_chunk(
                     mixed = load(state[n, 0, bundle], m * width)
                     store(panel[bundle, slot], m * width, mixed + splat(shift[n, m]))
         _add_squares(data[block], rebuilt, misfit[block], before, observed[block], sums)
-        _add_grams(panel, gram, count, state, start + BLOCK)
+        if least == 0:
+            _add_images(panel, atoms, gram, count, next_codes)
+        else:
+            _add_grams(panel, gram, count, state, start + BLOCK)
 
 
 @vector_kernel
 def _inexact_sample(
-    consensus, first, second, data, misfit, atoms, thresholds, root, codes, coefficients, work, lanes, common,
+    consensus, first, second, data, misfit, atoms, thresholds, root, codes, coefficients, least, work, lanes, common,
     rebuilt, sums,
 ):  # fmt: skip
     """Update C, W1, W2 (bundles, n_features, width) and H (n_features,) of one sample in place."""
@@ -217,7 +245,7 @@ def _inexact_sample(
     norms, rank_one, scale, alive = work[0], work[1], work[2], work[3]
     c1, c2, w1, w2, c3, keep1, keep2, keep3, weight, n_atoms = coefficients
     lean1, lean2, weight1, weight2 = splat(c1), splat(c2), splat(w1), splat(w2)
-    zero = splat(consensus.dtype.type(0))
+    zero, floor = splat(consensus.dtype.type(0)), splat(least)
     for bundle in range(n_bundles):
         norm, inner, code = zero, zero, zero
         for m in range(n_features):
@@ -228,8 +256,8 @@ def _inexact_sample(
             inner = inner + u * (c + lean2 * load(second, at))
             code = code + u * a
         store(norms, bundle * width, norm)
-        store(rank_one, bundle * width, inner)
-        store(codes, bundle * width, code)
+        store(rank_one, bundle * width, larger(inner, floor))
+        store(codes, bundle * width, larger(code, floor))
     sums[OBJECTIVE] += _shrinkage(norms, thresholds, root, codes, scale)
     for bundle in range(n_bundles):
         s, v, k = load(scale, bundle * width), load(rank_one, bundle * width), load(codes, bundle * width)
@@ -269,12 +297,12 @@ def _inexact_sample(
 
 
 @vector_kernel
-def inexact_chunk(state, misfit, data, codes, atoms, thresholds, roots, coefficients, panel, gram, sums):
+def inexact_chunk(state, misfit, data, codes, atoms, thresholds, roots, coefficients, least, panel, gram, sums):
     """One iteration of the inexact form for the samples of a chunk.
 
     ``state`` holds C, W1 and W2. W1, W2 and -``misfit`` are W_i = residual_i + U_i, of which S_i is the share r_i.
     The next C_k is P_k plus a term that all atoms share. ``coefficients``: 2r1-1, 2r2-1, ρ1/(ρ1+ρ2), ρ2/(ρ1+ρ2),
-    2r3-1, 1-r1, 1-r2, 1-r3, ρ3/(ρ1+ρ2+Kρ3), K.
+    2r3-1, 1-r1, 1-r2, 1-r3, ρ3/(ρ1+ρ2+Kρ3), K. The rest as for ``exact_chunk``.
     """
     n_samples, n_features = data.shape
     n_bundles, _, _, width = panel.shape
@@ -283,7 +311,7 @@ def inexact_chunk(state, misfit, data, codes, atoms, thresholds, roots, coeffici
         work[3, k] = 1 if thresholds[k] < np.inf else 0
     lanes = np.zeros((2, n_features, width), data.dtype)
     rebuilt, before = np.empty((2, BLOCK, n_features), data.dtype)
-    common = np.empty(n_features, data.dtype)
+    common, next_codes = np.empty(n_features, data.dtype), np.empty((BLOCK, width), data.dtype)
     sums[:] = 0
     for start in range(0, n_samples, BLOCK):
         block = slice(start, min(start + BLOCK, n_samples))
@@ -293,14 +321,17 @@ def inexact_chunk(state, misfit, data, codes, atoms, thresholds, roots, coeffici
             n = start + slot
             _inexact_sample(
                 state[n, 0], state[n, 1], state[n, 2], data[n], misfit[n], atoms, thresholds, roots[n, 0], codes[n],
-                coefficients, work, lanes, common, rebuilt[slot], sums,
+                coefficients, least, work, lanes, common, rebuilt[slot], sums,
             )  # fmt: skip
             for bundle in range(n_bundles):
                 for m in range(n_features):
                     consensus, second = load(state[n, 0, bundle], m * width), load(state[n, 2, bundle], m * width)
                     store(panel[bundle, slot], m * width, consensus + splat(coefficients[1]) * second)
         _add_squares(data[block], rebuilt, misfit[block], before, np.empty((0, 0), np.bool_), sums)
-        _add_grams(panel, gram, count, state, start + BLOCK)
+        if least == 0:
+            _add_images(panel, atoms, gram, count, next_codes)
+        else:
+            _add_grams(panel, gram, count, state, start + BLOCK)
 
 
 @vector_kernel

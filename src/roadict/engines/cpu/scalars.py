@@ -30,6 +30,12 @@ def splat(number):
 
 
 @register_jitable
+def larger(left, right):
+    """Larger of two numbers; NaN as the first stays."""
+    return right if left < right else left
+
+
+@register_jitable
 def total(vector):
     """The number itself."""
     return vector

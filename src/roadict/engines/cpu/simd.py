@@ -1,4 +1,4 @@
-"""SIMD vectors as values in Numba kernels: ``load``, ``store``, ``splat``, ``total`` and + - *.
+"""SIMD vectors as values in Numba kernels: ``load``, ``store``, ``splat``, ``larger``, ``total`` and + - *.
 
 The compiler vectorises long loops by itself, but the loops here run over a few dozen numbers each; checks for
 overlapping arrays and horizontal sums then cost as much as the work. With vectors the sums stay in registers.
@@ -104,6 +104,17 @@ def splat(typingctx: Any, number: Any) -> Any:
 
 
 @intrinsic
+def larger(typingctx: Any, left: Any, right: Any) -> Any:
+    """Larger of two vectors' numbers, each with each; NaN in the first stays."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        first, second = args
+        return builder.select(builder.fcmp_ordered("<", first, second), second, first)
+
+    return left(left, right), generate
+
+
+@intrinsic
 def total(typingctx: Any, vector: Any) -> Any:
     """Sum of a vector's numbers, halves added to halves."""
 
@@ -143,7 +154,7 @@ _arithmetic(operator.mul, "fmul")
 def _try_all(numbers, result):
     prefetch(numbers, 0)
     vector = load(numbers, 0)
-    store(result, 1, vector * vector + splat(numbers[1]) - vector)
+    store(result, 1, vector * vector + splat(numbers[1]) - larger(vector, splat(numbers[2])))
     return total(vector)
 
 
@@ -152,5 +163,5 @@ def check() -> None:
     numbers = np.arange(1.0, 1 + VECTOR_BYTES // 8)
     result = np.zeros(len(numbers) + 2)
     total = _try_all(numbers, result)
-    if total != numbers.sum() or not np.array_equal(result, [0, *(numbers * numbers + 2 - numbers), 0]):
+    if total != numbers.sum() or not np.array_equal(result, [0, *(numbers * numbers + 2 - np.maximum(numbers, 3)), 0]):
         raise ArithmeticError(f"wrong result of vectors: {result}, {total}")

@@ -1,6 +1,6 @@
 """Vectors of atoms as values in kernels: SIMD registers, or single numbers where Numba cannot build those.
 
-``load``, ``store``, ``prefetch``, ``splat`` and ``total`` are described in ``simd``; ``scalars`` is their plain twin.
+``load``, ``store``, ``prefetch``, ``splat``, ``larger`` and ``total`` are described in ``simd``; ``scalars`` is their plain twin.
 """
 
 import warnings
@@ -33,7 +33,8 @@ def _pick() -> ModuleType:
 
 _kind = _pick()
 VECTOR_BYTES: int = _kind.VECTOR_BYTES
-load, store, prefetch, splat, total = _kind.load, _kind.store, _kind.prefetch, _kind.splat, _kind.total
+load, store, prefetch, splat = _kind.load, _kind.store, _kind.prefetch, _kind.splat
+larger, total = _kind.larger, _kind.total
 # Kernels of either kind are cached apart. With single numbers their loops both write and sum: no sum may be reordered.
 vector_kernel = partial(kernel, ordered=_kind is scalars)
 
