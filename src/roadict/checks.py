@@ -202,10 +202,38 @@ def real_array(name: str, value: Any, bound: str = "pass an array of numbers", *
 def given_dictionary(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     """Return a finite array of this shape without zero rows."""
     array = given_array(name, value, shape, dtype)
-    zero = np.flatnonzero(~array.any(axis=1))
+    directions(name, array)
+    return array
+
+
+def directions(name: str, atoms: Array) -> None:
+    """Refuse zero rows."""
+    zero = np.flatnonzero(~atoms.any(axis=1))
     if len(zero):
         raise ValueError(f"{name} has {plural(len(zero), 'zero row')} (first: {zero[0]}); every atom needs a direction")
-    return array
+
+
+def truth_value(name: str, value: Any) -> None:
+    """Refuse what is not True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} must be True or False")
+
+
+def nonnegative(name: str, array: Array, reason: str) -> None:
+    """Refuse negative entries.
+
+    Examples
+    --------
+    >>> nonnegative("dict_init", np.array([[1.0, -2.0]]), "positive_dict=True")
+    Traceback (most recent call last):
+    ...
+    ValueError: dict_init[0, 1]=-2 must be at least 0, as positive_dict=True; pass nonnegative numbers
+    """
+    negative = np.argwhere(array < 0)
+    if len(negative):
+        row, column = negative[0]
+        shown = f"{name}[{row}, {column}]={array[row, column]:g}"
+        raise ValueError(f"{shown} must be at least 0, as {reason}; pass nonnegative numbers")
 
 
 def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, NDArray[np.bool_] | None]:

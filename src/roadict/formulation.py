@@ -21,6 +21,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.constraints import Constraints
+
 Triple = tuple[float, float, float]
 
 POWER_STEPS = 10
@@ -161,6 +163,12 @@ class Problem:
         """Reject what the fused recurrence cannot do."""
         if self.formulation.exact_consensus and len(set(self.rhos)) > 1:
             raise ValueError(f"rhos={self.rhos} must be equal unless the formulation is inexact")
+
+    @property
+    def constraints(self) -> Constraints:
+        """Constraints on codes and atoms."""
+        signs = self.formulation.rank_one
+        return Constraints(signs.positive_code, signs.positive_dict, self.n_fixed)
 
     @property
     def threshold_factors(self) -> NDArray[np.floating]:

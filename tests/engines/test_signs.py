@@ -1,4 +1,4 @@
-"""Nonnegative codes and atoms, and atoms that stay: the fast engine against the reference, and both against the signs."""
+"""Nonnegative codes and atoms, and atoms that stay: the fast engine against the reference, both against the signs."""
 
 import dataclasses
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.constraints import FREE, Constraints
 from roadict.kernels import Workers, kernel, solve_positive
 from roadict.linalg import unit_rows
 
@@ -37,7 +38,7 @@ def _refit(atoms, sample, codes, alpha):
 
 
 @kernel
-def _polish_sample(dictionary, sample, codes, alpha, negligible):
+def _polish_sample(dictionary, sample, codes, alpha, negligible, positive):
     """Polish the codes of one sample in place; dictionary and sample hold observed entries only."""
     norm = np.sqrt(np.sum(sample * sample))
     before = np.sum(np.abs(codes))
@@ -53,6 +54,8 @@ def _polish_sample(dictionary, sample, codes, alpha, negligible):
         kept = np.abs(refitted) > cut
         if alpha > 0:
             kept &= refitted * values > 0
+        if positive:
+            kept &= refitted > 0
         support, values = support[kept], refitted[kept]
         if np.all(kept):
             break
@@ -62,13 +65,14 @@ def _polish_sample(dictionary, sample, codes, alpha, negligible):
 
 
 @kernel
-def _polish_chunk(dictionary, data, observed, codes, alpha, negligible):
+def _polish_chunk(dictionary, data, observed, codes, alpha, negligible, positive):
     for n in range(len(data)):
         if observed.size > 0:
             seen = np.flatnonzero(observed[n])
-            _polish_sample(np.ascontiguousarray(dictionary[:, seen]), data[n][seen], codes[n], alpha, negligible)
+            part = np.ascontiguousarray(dictionary[:, seen])
+            _polish_sample(part, data[n][seen], codes[n], alpha, negligible, positive)
         else:
-            _polish_sample(dictionary, data[n], codes[n], alpha, negligible)
+            _polish_sample(dictionary, data[n], codes[n], alpha, negligible, positive)
 
 
 def polish_codes(
@@ -79,6 +83,7 @@ def polish_codes(
     *,
     alpha: float = 0.0,
     negligible: float = 1e-3,
+    positive: bool = False,
     n_jobs: int | None = None,
 ) -> Array:
     """Refit every sample's codes on their support and discard coefficients that become negligible.
@@ -95,6 +100,8 @@ def polish_codes(
     negligible : float
         Maximum share of a sample's norm in the coefficients discarded per round (of up to five), as if atoms were
         orthogonal.
+    positive : bool
+        Whether codes must not be negative: coefficients that a refit makes negative are discarded.
     n_jobs : int or None
         Threads.
 
@@ -115,7 +122,7 @@ def polish_codes(
 
     def task(chunk: int) -> Any:
         part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        _polish_chunk(atoms, samples[part], mask[part], polished[part], float(alpha), negligible)
+        _polish_chunk(atoms, samples[part], mask[part], polished[part], float(alpha), negligible, bool(positive))
 
     try:
         workers.run(task, -(-len(data) // CHUNK))
@@ -124,8 +131,10 @@ def polish_codes(
     return polished.astype(codes.dtype)
 
 
-def merge_duplicates(dictionary: Array, codes: Array) -> Array:
+def merge_duplicates(dictionary: Array, codes: Array, constraints: Constraints = FREE) -> Array:
     """Add the codes of duplicate atoms, up to sign, to those of the first; the duplicates become unused.
+
+    With nonnegative codes opposite atoms are no duplicates. Known atoms are not merged with each other.
 
     Examples
     --------
@@ -134,7 +143,8 @@ def merge_duplicates(dictionary: Array, codes: Array) -> Array:
     """
     atoms, _ = unit_rows(dictionary)  # in float64: norms of float32 atoms differ from one by more than SAME
     cosines = np.triu(atoms @ atoms.T, 1)
-    pairs = np.argwhere(np.abs(cosines) > 1 - SAME)
+    pairs = np.argwhere((cosines if constraints.positive_code else np.abs(cosines)) > 1 - SAME)
+    pairs = pairs[pairs[:, 1] >= constraints.n_fixed]
     if not len(pairs):
         return codes
     merged = codes.copy()

@@ -1,5 +1,6 @@
 """The reference engine: the paper's iteration, block by block. It specifies all other engines."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -41,7 +42,7 @@ def _codes(blocks: Array, atoms: Array, positive: bool) -> Array:
 
 SPARSE = {Sparse.GROUP_NORM: (shrink_groups, group_norm)}
 """Prox and value of each term of A."""
-RANK_ONE = {
+RANK_ONE: dict[RankOne, Callable[[Comm, Array, Array], Array]] = {
     RankOne.NEAREST: _nearest_atoms,
     RankOne.POSITIVE_CODES: partial(_power_steps, positive_code=True),
     RankOne.POSITIVE_ATOMS: partial(_power_steps, positive_dict=True, count=POWER_STEPS),

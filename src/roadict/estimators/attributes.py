@@ -101,7 +101,8 @@ def unpack(model: Any, arrays: Arrays) -> None:
     if kind != "AlternatingDictionaryLearning":
         model.stationarity_ = last_stationarity(model.history_)
     if "stream_counts" in arrays:
-        stream = unpack_stream(arrays, model.components_.shape, model.components_.dtype)
+        constraints = model._parameters().constraints
+        stream = unpack_stream(arrays, model.components_.shape, model.components_.dtype, constraints)
         model._stream_ = stream._replace(terms=terms_of(model))
     if "atom_stability_" in arrays:
         model.atom_stability_ = _checked_stability(arrays["atom_stability_"], n_components)

@@ -11,6 +11,7 @@ from roadict.checkpoints.storage import Metadata
 from roadict.ranks.collectives import allgather_json, counts
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.seeds import RandomStateLike, seed_sequence
+from roadict.tensors import plain
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -28,6 +29,8 @@ def describe_parameters(estimator: Any) -> Metadata:
             continue
         if name in ("dict_init", "code_init"):
             described[name] = None if value is None else name
+        elif name == "fixed_atoms":
+            described[name] = None if value is None else np.asarray(plain(value)).tolist()
         elif name == "random_state":
             described[name] = int(value) if isinstance(value, numbers.Integral) else None
         elif name == "missing_values":

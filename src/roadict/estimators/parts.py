@@ -10,7 +10,6 @@ from roadict.checkpoints.journal import FitJournal
 from roadict.coders.registry import encode
 from roadict.estimators.streaming import TERMS, TOO_LARGE, Streaming, joined, scaled, terms_of, updated
 from roadict.estimators.weights import used_samples
-from roadict.linalg import leading_signs
 from roadict.ranks.collectives import counts, on_all_ranks
 from roadict.ranks.comm import Comm, local_threads
 from roadict.road.floor import auto_epsilon, smallest_error
@@ -71,7 +70,9 @@ def keep_exact(model: Any, before: Streaming, samples: Samples, comm: Comm) -> b
     data, observed, weights = scaled(samples, before.unit)
     atoms = plain(model.components_).astype(data.dtype)
     threads = local_threads(model.n_jobs, comm)
-    codes = encode(data, observed, atoms, algorithm="basis-pursuit", n_jobs=threads, warn=False)
+    codes = encode(
+        data, observed, atoms, algorithm="basis-pursuit", positive=model.positive_code, n_jobs=threads, warn=False
+    )
     residual = data - codes @ atoms
     seen = seen_in((data, observed, weights), codes, residual if observed is None else residual * observed, 1.0, comm)
     if seen.square == 0:
@@ -123,7 +124,7 @@ def _plan(model: Any, samples: Samples, comm: Comm) -> Plan:
         parameters = replace(parameters, alpha=model.transform_alpha_)
     else:
         weighed = data if weights is None else data * np.sqrt(weights)[:, None]
-        reachable = auto_epsilon(smallest_error(weighed, observed, n_components, comm))
+        reachable = auto_epsilon(smallest_error(weighed, observed, n_components, comm, parameters.constraints))
         parameters = replace(parameters, epsilon=max(model.epsilon_, reachable))
     return make_plan(data, observed, n_components, parameters, comm, weights)
 
@@ -154,7 +155,7 @@ def update(model: Any, before: Streaming, stream: Stream, samples: Samples, n_se
     stream, seen = updated(stream, samples, before.unit, comm, local_threads(model.n_jobs, comm))
     if seen.n_samples > 0:
         model.__dict__.pop("atom_stability_", None)  # that of former atoms
-        signs = leading_signs(stream.dictionary)[:, None]
+        signs = stream.constraints.signs(stream.dictionary)[:, None]
         model.components_ = (stream.dictionary * signs).astype(before.dtype)
         size = seen.objective / stream.weight if model.formulation == "lasso" else seen.size(stream.weight)
         model.objective_, model.error_ = size * before.unit, seen.error

@@ -15,7 +15,7 @@ from roadict import checks
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.schedule import Checkpoint, fingerprint, open_checkpoints
 from roadict.checks import warn_user
-from roadict.coders.registry import CODER_PARAMETERS
+from roadict.coders.registry import CODER_PARAMETERS, reject_positive
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.advice import convergence_warning, dense_advice
 from roadict.estimators.attributes import last_stationarity
@@ -26,6 +26,7 @@ from roadict.estimators.consistency import (
     consistent_start,
     shared_seed,
 )
+from roadict.estimators.known import check_known_atoms, check_reachable, known_atoms
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.parts import take_part
 from roadict.estimators.rows import all_codes, first_samples, large_rows
@@ -38,7 +39,6 @@ from roadict.road.large import learn_from_rows, scaled_up
 from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
-from roadict.road.start import starting_point
 from roadict.road.stream import Samples, Stream, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
@@ -75,6 +75,11 @@ class ROAD(Learner):
         norm of the samples; 0.1 times this norm if hiding entries is impossible, see Notes.
     beta : float or three floats, default=None
         For "inexact": ridge weights β1, β2, β3. None: the paper's 200, 300, 250, scaled to the data.
+    positive_code, positive_dict : bool, default=False
+        Whether codes, or entries of atoms, must not be negative; see Notes.
+    fixed_atoms : array of shape (n_fixed, n_features), default=None
+        Atoms that are known. They are normalised, count in n_components, and are the first of ``components_``; the
+        others are learned beside them. They keep their direction and sign, and are never merged or replaced.
     rho : float, three floats or "auto", default="auto"
         Penalty parameter ρ of the ADMM; three values only for "inexact", each above its β. "auto": set from the scale
         of the data and n_components / n_features. Unless a start is given, the exact forms then anneal it: ρ is
@@ -96,7 +101,7 @@ class ROAD(Learner):
         Whether a large fit, of more than 2²⁶ (67 million) codes, has ``codes_``, as a CSR array. Smaller ones have them
         anyway, as an array.
     dict_init : array of shape (n_components, n_features), default=None
-        Initial atoms, of the first start if there are several.
+        Initial atoms, of the first start if there are several. ``fixed_atoms`` take the places of the first.
     code_init : array of shape (n_samples, n_components), default=None
         Initial codes. If only one of dict_init and code_init is given, the other is computed.
     missing_values : None or np.nan, default=None
@@ -132,7 +137,8 @@ class ROAD(Learner):
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Atoms of unit norm; the entry of largest magnitude of each is positive.
+        Atoms of unit norm; the entry of largest magnitude of each is positive, except with ``positive_code`` and in
+        ``fixed_atoms``.
     codes_ : array or CSR array of shape (n_samples, n_components), or None
         Codes of the fit: the minimal ones for its atoms and bound, or for its weight ("lasso"); for "inexact" those of
         the run, refitted on their support. ``transform`` codes anew and may differ. In a process group: those of this
@@ -219,6 +225,10 @@ class ROAD(Learner):
     With error bound 0, annealing and no missing entries, the search runs on samples scaled to equal norm. Unless the
     fit is exact, a last step of constant ρ then continues on the samples as they are.
 
+    With ``positive_code`` or ``positive_dict`` the rank-one step of the ADMM is approximate: the nearest matrix v uᵀ
+    with nonnegative v, u or both has no closed form, and every iteration takes a power step towards it from the last
+    atom (ten if only atoms are nonnegative). If codes and atoms are both nonnegative, negative data cannot be reached.
+
     A numeric ``rho`` with ``n_init`` None or 1 runs the plain iteration of the paper, without annealing, exact finish,
     restarts or a search for the noise level; only ``codes_`` are made minimal. From the same ``dict_init`` and
     ``code_init`` it gives, with ``sample_weight``, the fit to X with every sample so many times. With defaults the
@@ -250,6 +260,9 @@ class ROAD(Learner):
         epsilon: float | str = "auto",
         alpha: float | None = None,
         beta: float | Triple | None = None,
+        positive_code: bool = False,
+        positive_dict: bool = False,
+        fixed_atoms: ArrayLike | None = None,
         rho: float | Triple | str = "auto",
         max_iter: int = 2000,
         tol: float = 1e-4,
@@ -274,6 +287,9 @@ class ROAD(Learner):
         self.epsilon = epsilon
         self.alpha = alpha
         self.beta = beta
+        self.positive_code = positive_code
+        self.positive_dict = positive_dict
+        self.fixed_atoms = fixed_atoms
         self.rho = rho
         self.max_iter = max_iter
         self.tol = tol
@@ -336,6 +352,7 @@ class ROAD(Learner):
             given = first_samples(large, self._n_atoms(large.shape[1]), self._parameters(), comm)
         data, observed, weights, rows = used_samples(*given, comm)
         n_components = self._n_atoms(data.shape[1])
+        check_reachable(data, n_components, self._parameters(), comm)
         request = Request(data, observed, n_components, self._parameters(), comm, weights)
         plan = request.plan()
         if plan.warning is not None and comm.rank == 0:
@@ -352,7 +369,7 @@ class ROAD(Learner):
         stream = None
         with open_checkpoints(self.checkpoint, problem, *saved, comm) as checkpoints:
             seed = shared_seed(self.random_state, checkpoints, comm)
-            starts = partial(self._starts, n_components=n_components, dictionary=dictionary, codes=codes, seed=seed)
+            starts = partial(self._starts, dictionary=dictionary, codes=codes, seed=seed)
             journal = FitJournal(checkpoints)
             own = journal if large is None else journal.aside()
             learned = yield from learn_data(request, plan, starts, settings, seed, own, dictionary)
@@ -370,7 +387,7 @@ class ROAD(Learner):
         self._set_stream(stream, learned.plan, sum(counts(comm, len(data) if large is None else len(large))))
         if large is not None:
             weight = None if stream is None else stream.weight * learned.plan.unit
-            code = partial(all_codes, large, self.components_, weight, threads)
+            code = partial(all_codes, large, self.components_, weight, self.positive_code, threads)
             self.codes_ = on_all_ranks(comm, code) if self.store_codes else None
         elif rows is not None:
             atoms, alpha = self.components_, self.transform_alpha_
@@ -432,6 +449,9 @@ class ROAD(Learner):
             n_init=self.n_init,
             max_iter=self.max_iter,
             n_search_samples=self.n_search_samples,
+            positive_code=bool(self.positive_code),
+            positive_dict=bool(self.positive_dict),
+            fixed_atoms=known_atoms(self.fixed_atoms),
             anneal=self.dict_init is None and self.code_init is None,
             descend=self._descends,
         )
@@ -453,8 +473,11 @@ class ROAD(Learner):
             checks.one_of("n_search_samples", self.n_search_samples, ("auto",), "a whole number")
         else:
             checks.whole_number("n_search_samples", self.n_search_samples, (self.n_components or 0) + 1)
-        if not isinstance(self.store_codes, bool | np.bool_):
-            raise ValueError(f"store_codes={self.store_codes!r} must be True or False")
+        for name in ("store_codes", "positive_code", "positive_dict"):
+            checks.truth_value(name, getattr(self, name))
+        if self.positive_code:
+            reject_positive(self.transform_algorithm)
+        check_known_atoms(self.fixed_atoms, self.positive_dict)
         if self.transform_alpha is not None:
             checks.real_number("transform_alpha", self.transform_alpha, zero=True)
         for name, form in (("epsilon", "constrained"), ("alpha", "lasso"), ("beta", "inexact")):
@@ -494,28 +517,26 @@ class ROAD(Learner):
         if self.dict_init is not None:
             shape = (n_components, data.shape[1])
             dictionary = checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype)
+            if self.positive_dict:
+                checks.nonnegative("dict_init", dictionary, "positive_dict=True")
         if self.code_init is not None:
             shape = (len(data) if rows is None else len(rows), n_components)
             codes = checks.given_array("code_init", self.code_init, shape, data.dtype)
+            if self.positive_code:
+                checks.nonnegative("code_init", codes, "positive_code=True")
             codes = plan.weighted((codes if rows is None else codes[rows]) / data.dtype.type(plan.unit))
         return dictionary, codes
 
     def _starts(
-        self,
-        plan: Plan,
-        n_components: int,
-        dictionary: Array | None,
-        codes: Array | None,
-        seed: np.random.SeedSequence,
+        self, plan: Plan, dictionary: Array | None, codes: Array | None, seed: np.random.SeedSequence
     ) -> Iterator[tuple[Array, Array]]:
         """Draw the starts one by one; the first uses dict_init and code_init."""
-        data, comm = plan.problem.data, plan.comm
-        if codes is not None and largest(comm, codes) == 0:
+        if codes is not None and largest(plan.comm, codes) == 0:
             raise ValueError("code_init is all zero, from which no run can start; leave it out")
         first, *others = streams(seed, START, len(plan.runs))
-        yield starting_point(data, n_components, dictionary, codes, first, comm)
+        yield plan.start(first, dictionary, codes)
         for rng in others:
-            yield starting_point(data, n_components, None, None, rng, comm)
+            yield plan.start(rng)
 
     def _set_attributes(self, learned: Learned, weights: Array | None) -> None:
         fit, plan, self.epsilon_path_ = learned

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checks import warn_user
+from roadict.estimators.known import check_reachable
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
 from roadict.estimators.weights import used_samples
@@ -18,6 +19,7 @@ from roadict.ranks.comm import SERIAL, current
 from roadict.road.hidden import SHARE
 from roadict.road.noise import MIN_HIDDEN
 from roadict.road.number import NumberPath, choose_number
+from roadict.road.plan import Parameters
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
@@ -34,7 +36,8 @@ FEW_OBSERVED = 4
 """Number of these below which the choice is uncertain."""
 FORMULATIONS = ("constrained", "lasso")
 FINAL_FIT = (
-    *("formulation", "max_iter", "tol", "missing_values", "engine", "callback", "verbose", "n_jobs"),
+    *("formulation", "positive_code", "positive_dict", "fixed_atoms"),
+    *("max_iter", "tol", "missing_values", "engine", "callback", "verbose", "n_jobs"),
     *("transform_algorithm", "transform_alpha", "transform_n_nonzero_coefs"),
 )
 """Parameters that are passed on to ``ROAD``."""
@@ -57,6 +60,10 @@ class ROADCV(Learner):
         How often entries are hidden, with another start each time. 1 takes half the time.
     formulation : {"constrained", "lasso"}, default="constrained"
         Of the final fit, as for ``ROAD``; its bound or weight follows from the data.
+    positive_code, positive_dict : bool, default=False
+        Whether codes, or entries of atoms, must not be negative, as for ``ROAD``.
+    fixed_atoms : array of shape (n_fixed, n_features), default=None
+        Atoms that are known, as for ``ROAD``; they count in n_components.
     max_iter : int, default=2000
         Maximum number of iterations per start of the final fit.
     tol : float, default=1e-4
@@ -155,6 +162,9 @@ class ROADCV(Learner):
         *,
         n_splits: int = 2,
         formulation: str = "constrained",
+        positive_code: bool = False,
+        positive_dict: bool = False,
+        fixed_atoms: ArrayLike | None = None,
         max_iter: int = 2000,
         tol: float = 1e-4,
         missing_values: float | None = None,
@@ -170,6 +180,9 @@ class ROADCV(Learner):
         self.n_components = n_components
         self.n_splits = n_splits
         self.formulation = formulation
+        self.positive_code = positive_code
+        self.positive_dict = positive_dict
+        self.fixed_atoms = fixed_atoms
         self.max_iter = max_iter
         self.tol = tol
         self.missing_values = missing_values
@@ -226,10 +239,12 @@ class ROADCV(Learner):
         given = checks.sample_weights(sample_weight, len(data), data.dtype)
         data, observed, weights, _ = used_samples(data, observed, given, SERIAL)
         self._check_data(data, observed, "" if weights is None else " of weight above zero")
+        numbers, parameters = self._numbers(), self._parameters()
+        check_reachable(data, min(numbers or [data.shape[1] * 4]), parameters, SERIAL)
         seed = seed_sequence(self.random_state)
         progress = self._progress or (PlainProgress("choosing n_components: runs") if self.verbose else silent)
         path = choose_number(
-            data, observed, self._numbers(), self.n_splits, self.engine, self.n_jobs, seed, progress, weights
+            data, observed, numbers, self.n_splits, self.engine, self.n_jobs, seed, progress, weights, parameters
         )
         road = self._road(int(path.n_components[path.chosen]), seed)
         yield from road._fitting(X, sample_weight, watched=watched)
@@ -240,6 +255,11 @@ class ROADCV(Learner):
     def _road(self, n_components: int | None, seed: RandomStateLike = None) -> ROAD:
         """Return the estimator of the final fit."""
         return ROAD(n_components, random_state=seed, **{name: getattr(self, name) for name in FINAL_FIT})
+
+    def _parameters(self) -> Parameters:
+        """Return the constraints as parameters of a fit."""
+        own = self._road(None)._parameters()
+        return Parameters(positive_code=own.positive_code, positive_dict=own.positive_dict, fixed_atoms=own.fixed_atoms)
 
     def final_road(self) -> ROAD:
         """Return the final fit as a ``ROAD`` model."""

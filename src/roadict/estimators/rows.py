@@ -191,12 +191,16 @@ def _check_used(rows: Rows, n_used: int, comm: Comm) -> None:
         raise ValueError("all entries of X are zero; there is nothing to learn from")
 
 
-def all_codes(rows: Rows, dictionary: Array, weight: float | None, n_jobs: int | None) -> scipy.sparse.csr_array:
+def all_codes(
+    rows: Rows, dictionary: Array, weight: float | None, positive: bool, n_jobs: int | None
+) -> scipy.sparse.csr_array:
     """Code all samples piece by piece, with a Lasso weight, or exactly if that is None."""
     algorithm = "basis-pursuit" if weight is None else "lasso"
     parts = [scipy.sparse.csr_array((0, len(dictionary)), dtype=rows.dtype)]
     parts += [
-        encode_sparse(data, observed, dictionary, algorithm=algorithm, alpha=weight, n_jobs=n_jobs, warn=False)
+        encode_sparse(
+            data, observed, dictionary, algorithm=algorithm, alpha=weight, positive=positive, n_jobs=n_jobs, warn=False
+        )
         for _, data, observed in rows.pieces()
     ]
     return scipy.sparse.vstack(parts, format="csr")

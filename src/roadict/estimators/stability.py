@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checks import warn_user
+from roadict.constraints import Constraints
 from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.road import ROAD
 from roadict.estimators.road_cv import ROADCV
@@ -44,7 +45,8 @@ def atom_stability(
 
     The samples are split at random into two halves, and each half is fitted from independent starts, with the model's
     parameters, number of atoms and noise level (``epsilon_`` or alpha). Atoms are matched one to one, those that
-    recur best first. The stability of an atom is its mean absolute correlation with its partners in all halves.
+    recur best first. The stability of an atom is its mean absolute correlation with its partners in all halves; with
+    ``positive_code`` opposite atoms are different ones. Atoms that are known (``fixed_atoms``) have stability 1.
 
     Atoms of at least ``roadict.metrics.STABLE`` (0.95) recur in other samples of the same source; lower ones depend on
     the samples drawn, and should not be interpreted. Surplus atoms, which fit noise or split others, are low. Stability
@@ -93,7 +95,8 @@ def atom_stability(
         fitted = _half_model(model, half, seed, n_jobs)
         _fit(fitted, half, progress, f"half {index} of {n_fits}")
         unsettled += fitted.stop_reason_ != "converged" and fitted.tol > 0
-        strengths.append(np.abs(atoms @ unit_rows(fitted.components_)[0].T))
+        correlations = atoms @ unit_rows(fitted.components_)[0].T
+        strengths.append(correlations if model.positive_code else np.abs(correlations))
     if unsettled:
         warn_user(
             f"{unsettled} of {n_fits} fits of halves have not converged in max_iter={model.max_iter} iterations, and "
@@ -153,7 +156,8 @@ def _half_model(model: Learned, half: Array, seed: int, n_jobs: int | None) -> L
     if isinstance(model, ROAD):
         chosen["code_init"] = None
         if model.formulation == "constrained":
-            chosen["epsilon"] = _attainable(float(model.epsilon_ or 0.0), half, len(model.components_))
+            constraints = model._parameters().constraints
+            chosen["epsilon"] = _attainable(float(model.epsilon_ or 0.0), half, len(model.components_), constraints)
         elif model.formulation == "lasso":
             chosen["alpha"] = model.transform_alpha_
     elif model.alpha_ is not None:
@@ -164,10 +168,11 @@ def _half_model(model: Learned, half: Array, seed: int, n_jobs: int | None) -> L
     return type(model)(**(model.get_params(deep=False) | chosen))
 
 
-def _attainable(epsilon: float, half: Array, n_components: int) -> float:
-    """The bound, or the automatic one of this half where fewer atoms than features cannot reach it."""
+def _attainable(epsilon: float, half: Array, n_components: int, constraints: Constraints) -> float:
+    """The bound, or the automatic one of this half where so few atoms, or signs, cannot reach it."""
     observed = ~np.isnan(half)
-    floor = smallest_error(np.where(observed, half, 0), None if observed.all() else observed, n_components)
+    mask = None if observed.all() else observed
+    floor = smallest_error(np.where(observed, half, 0), mask, n_components, constraints=constraints)
     return epsilon if epsilon >= floor else auto_epsilon(floor)
 
 

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.constraints import Constraints
 from roadict.ranks.collectives import allgather_json, largest
 from roadict.ranks.comm import Comm
 from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up, picked
+from roadict.tensors import plain
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -16,13 +18,14 @@ Mask = NDArray[np.bool_] | None
 MAX_SIZE = 1e6
 """Largest entry of a part, relative to that of the samples that the stream began with: others would not count."""
 TOO_LARGE = "the values of this part are too large beside those before; scale all parts alike"
-TERMS = ("formulation", "epsilon", "alpha")
+TERMS = ("formulation", "epsilon", "alpha", "positive_code", "positive_dict", "fixed_atoms")
 """Parameters that a stream is committed to."""
 
 
 def terms_of(model: Any) -> tuple[Any, ...]:
     """Return what a stream is committed to."""
-    return tuple(getattr(model, name) for name in TERMS)
+    values = (getattr(model, name) for name in TERMS)
+    return tuple(value if np.ndim(value) == 0 else np.asarray(plain(value)).tolist() for value in values)
 
 
 class Streaming(NamedTuple):
@@ -44,7 +47,7 @@ class Streaming(NamedTuple):
     exact : bool
         Whether its data count as exact.
     terms : tuple
-        ``formulation``, ``epsilon`` and ``alpha`` of the model, which must not change.
+        ``TERMS`` of the model, which must not change.
     """
 
     dtype: np.dtype[np.floating]
@@ -89,7 +92,9 @@ def pack_stream(streaming: Streaming) -> dict[str, NDArray[Any]]:
     return numbers | arrays | {"stream_numbers": np.array([stream.weight, stream.n_samples, unit])}
 
 
-def unpack_stream(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> Streaming:
+def unpack_stream(
+    arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any], constraints: Constraints
+) -> Streaming:
     """Return what ``pack_stream`` saved; raises KeyError or ValueError if it is inconsistent."""
     n_seen, n_fitted, exact = (int(number) for number in arrays["stream_counts"])
     waiting = unpack_waiting(arrays, shape[1], dtype)
@@ -103,7 +108,7 @@ def unpack_stream(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, int], dt
             raise ValueError(f"stream_{name} must hold finite numbers of shape {expected[name]}")
     if not all(0 < number < np.inf for number in (weight, n_samples, unit)):
         raise ValueError("stream_numbers must be above zero")
-    stream = Stream(dictionary, weight, gram, target, n_samples)
+    stream = Stream(dictionary, weight, gram, target, n_samples, constraints)
     return Streaming(dtype, n_seen, stream, unit, waiting, n_fitted, bool(exact))
 
 

@@ -96,7 +96,14 @@ def add_left_out(
         return everything
     if plan.bound is None and not plan.alpha:
         everything[~rows] = encode(
-            rest, seen, atoms, algorithm="lasso", alpha=alpha, n_jobs=settings.n_jobs, warn=False
+            rest,
+            seen,
+            atoms,
+            algorithm="lasso",
+            alpha=alpha,
+            positive=plan.problem.constraints.positive_code,
+            n_jobs=settings.n_jobs,
+            warn=False,
         )
         return everything
     problem = replace(plan.problem, data=(rest / plan.unit).astype(rest.dtype), observed=seen, roots=None)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.registry import encode
+from roadict.constraints import FREE, Constraints
 from roadict.exact_finish.acceptance import is_sparse
 from roadict.exact_finish.refinement import refine_atoms
 from roadict.exact_finish.thresholds import DEFAULTS, Thresholds
@@ -33,6 +34,7 @@ def find_exact_fit(
     n_jobs: int | None,
     comm: Comm = SERIAL,
     thresholds: Thresholds = DEFAULTS,
+    constraints: Constraints = FREE,
 ) -> ExactFit | None:
     """Look for atoms near the given ones in which most samples are an exact combination of few; None if there are none.
 
@@ -49,11 +51,13 @@ def find_exact_fit(
     comm : Comm
         The ranks, each with its samples and their codes; the codes returned are those of its samples.
     thresholds : Thresholds
+    constraints : Constraints
+        Which the atoms given, and those returned, satisfy.
     """
     nonzero = np.any(data != 0, axis=1)
     samples, norms = unit_rows(data[nonzero])
     codes = codes[nonzero] / norms[:, None]
-    rounding = thresholds.rounding(data.itemsize)
+    rounding, positive = thresholds.rounding(data.itemsize), constraints.positive_code
     rank = _rank(samples, rounding, comm)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -68,20 +72,21 @@ def find_exact_fit(
                 thresholds=thresholds,
                 n_jobs=n_jobs,
                 comm=comm,
+                constraints=constraints,
             )
             if atoms is None:
                 return None
-            codes = encode(samples, None, atoms, algorithm="basis-pursuit", n_jobs=n_jobs)
+            codes = encode(samples, None, atoms, algorithm="basis-pursuit", positive=positive, n_jobs=n_jobs)
             codes[np.abs(codes) < rounding] = 0
             errors = np.linalg.norm(samples - codes @ atoms, axis=1)
             if largest(comm, errors) > rank * rounding or not is_sparse(codes, rank, thresholds, comm):
                 return None
-            dictionary = unmix(atoms, codes, thresholds, comm)
+            dictionary = unmix(atoms, codes, thresholds, comm, constraints)
             if dictionary is atoms:
                 exact = np.zeros((len(data), len(atoms)))
                 exact[nonzero] = codes * norms[:, None]
                 return ExactFit(atoms, exact)
-            codes = encode(samples, None, dictionary, algorithm="basis-pursuit", n_jobs=n_jobs)
+            codes = encode(samples, None, dictionary, algorithm="basis-pursuit", positive=positive, n_jobs=n_jobs)
     return None
 
 

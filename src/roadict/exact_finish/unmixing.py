@@ -3,18 +3,24 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.constraints import FREE, Constraints
 from roadict.exact_finish.thresholds import DEFAULTS, Thresholds
-from roadict.linalg import unit_rows
 from roadict.ranks.collectives import quantile, total
 from roadict.ranks.comm import SERIAL, Comm
 
 Array = NDArray[np.floating]
 
 
-def unmix(dictionary: Array, codes: Array, thresholds: Thresholds = DEFAULTS, comm: Comm = SERIAL) -> Array:
+def unmix(
+    dictionary: Array,
+    codes: Array,
+    thresholds: Thresholds = DEFAULTS,
+    comm: Comm = SERIAL,
+    constraints: Constraints = FREE,
+) -> Array:
     """Add to each mixed atom the multiple of the atom that accompanies it; the same array if no atom is mixed.
 
-    Mixed: many of its samples use the same other atom too, in the same ratio.
+    Mixed: many of its samples use the same other atom too, in the same ratio. Known atoms stay.
 
     Examples
     --------
@@ -30,14 +36,14 @@ def unmix(dictionary: Array, codes: Array, thresholds: Thresholds = DEFAULTS, co
     atoms = dictionary.copy()
     mixed: set[int] = set()
     for k, j in np.argwhere(common > thresholds.min_common_use * np.maximum(uses, 1)[:, None]):
-        if j in mixed:  # of a pair that is mixed both ways only one may change
+        if j in mixed or k < constraints.n_fixed:  # of a pair that is mixed both ways only one may change
             continue
         both = used[:, k] & used[:, j]
         ratio, number = _most_frequent(codes[both, j] / codes[both, k], thresholds.ratio_tolerance, comm)
         if number > thresholds.min_same_ratio * uses[k]:
             atoms[k] += ratio * dictionary[j]
             mixed.add(k)
-    return unit_rows(atoms)[0] if mixed else dictionary
+    return constraints.nearest_atoms(atoms, dictionary) if mixed else dictionary
 
 
 def _most_frequent(ratios: Array, tolerance: float, comm: Comm) -> tuple[float, float]:

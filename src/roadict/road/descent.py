@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.blas import one_blas_thread
 from roadict.coders.registry import encode
+from roadict.constraints import FREE, Constraints
 from roadict.linalg import unit_rows
 from roadict.ranks.collectives import broadcast, gathered, norm, total
 from roadict.ranks.comm import Comm
@@ -78,7 +79,7 @@ class Descent:
 
     @one_blas_thread()
     def __init__(self, plan: Plan, dictionary: Array, codes: Array, n_jobs: int | None) -> None:
-        self._plan, self._comm = plan, plan.comm
+        self._plan, self._comm, self._constraints = plan, plan.comm, plan.problem.constraints
         self._data, self._observed = plan.problem.data, plan.problem.observed
         self._samples = plan.unweighted(self._data)
         self._n_jobs = n_jobs
@@ -101,14 +102,16 @@ class Descent:
     def step(self, following: float | None = None) -> DescentMeasures:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
         gram, target = self._statistics or self._sum_up(self._coded.codes)
-        improved, before = improved_atoms(self._dictionary, gram, target), self._improved.copy()
-        unused = np.flatnonzero(np.diag(gram) == 0)
-        if 0 < len(unused) < len(gram):
+        improved: Array = improved_atoms(self._dictionary, gram, target, self._constraints)
+        before = self._improved.copy()
+        unused = unused_atoms(gram, self._constraints)
+        if len(unused):
             residual = self._residual(self._dictionary, self._coded.codes)
-            found = worst_directions(residual, len(unused), self._comm)
+            found = worst_directions(residual, len(unused), self._comm, self._constraints)
             improved[unused[: len(found)]] = before[unused[: len(found)]] = found
         momentum = (1 + math.sqrt(1 + 4 * self._momentum**2)) / 2
-        ahead: Array = unit_rows(improved + (self._momentum - 1) / momentum * (improved - before))[0]
+        ahead: Array = improved + (self._momentum - 1) / momentum * (improved - before)
+        ahead = self._constraints.nearest_atoms(ahead, improved)
         coded = self._code(ahead, self._coded.codes)
         if not coded.objective <= self._coded.objective:
             if self._momentum > 1:
@@ -122,7 +125,7 @@ class Descent:
         self._momentum = momentum
         return DescentMeasures(
             objective=self._coded.objective,
-            stationarity=stationarity(self._dictionary, *self._statistics),
+            stationarity=stationarity(self._dictionary, *self._statistics, self._constraints),
             error=self._coded.misfit / self._size,
         )
 
@@ -168,6 +171,7 @@ class Descent:
                 algorithm="lasso",
                 alpha=weight,
                 start=self._plan.unweighted(start),
+                positive=self._constraints.positive_code,
                 n_jobs=self._n_jobs,
                 warn=False,
             )
@@ -204,8 +208,19 @@ class Descent:
         return self._coded.codes
 
 
-def worst_directions(residual: Array, count: int, comm: Comm) -> Array:
-    """Return up to ``count`` distinct directions of the largest residuals of all ranks."""
+def unused_atoms(gram: Array, constraints: Constraints = FREE, negligible: float = 0.0) -> NDArray[np.intp]:
+    """Return the atoms to replace, given codesᵀ codes: those that no sample uses, unless none is used or all are known.
+
+    ``negligible``: squared codes of an atom, relative to the largest of all atoms, up to which it counts as unused.
+    """
+    uses = np.diag(gram)
+    unused = np.flatnonzero(uses <= negligible * uses.max())
+    return unused[unused >= constraints.n_fixed] if len(unused) < len(gram) else unused[:0]
+
+
+def worst_directions(residual: Array, count: int, comm: Comm, constraints: Constraints = FREE) -> Array:
+    """Return up to ``count`` distinct directions of the largest residuals of all ranks, of what atoms can represent."""
+    residual = constraints.nearest_directions(residual)
     worst = np.argsort(-np.linalg.norm(residual, axis=1), kind="stable")[:count]
     rows, sizes = unit_rows(gathered(comm, residual[worst].astype(np.float64)))
     found: list[Array] = []
@@ -215,8 +230,10 @@ def worst_directions(residual: Array, count: int, comm: Comm) -> Array:
     return np.array(found).reshape(-1, residual.shape[1])
 
 
-def improved_atoms(dictionary: Array, gram: Array, target: Array) -> Array:
+def improved_atoms(dictionary: Array, gram: Array, target: Array, constraints: Constraints = FREE) -> Array:
     """Minimise ‖data - codes @ dictionary‖ over one atom after the other on the unit sphere, for fixed codes.
+
+    With nonnegative atoms on its part in the nonnegative orthant; known atoms stay.
 
     Parameters
     ----------
@@ -225,32 +242,35 @@ def improved_atoms(dictionary: Array, gram: Array, target: Array) -> Array:
         codesᵀ codes
     target : array of shape (n_components, n_features)
         codesᵀ data
+    constraints : Constraints
 
     Returns
     -------
     array of shape (n_components, n_features), rows of unit norm
     """
     atoms = dictionary.copy()
-    for k in np.flatnonzero(np.diag(gram) > 0):
+    for k in constraints.n_fixed + np.flatnonzero(np.diag(gram)[constraints.n_fixed :] > 0):
         atom = target[k] - gram[k] @ atoms + gram[k, k] * atoms[k]
+        if constraints.positive_dict:
+            atom = np.maximum(atom, 0)
         size = math.sqrt(atom @ atom)
         if size > 0:
             atoms[k] = atom / size
     return atoms
 
 
-def stationarity(dictionary: Array, gram: Array, target: Array) -> float:
+def stationarity(dictionary: Array, gram: Array, target: Array, constraints: Constraints = FREE) -> float:
     """Return the distance of the atoms from the best ones for the same codes, each with the others held fixed.
 
     The root mean square over the atoms, weighted by the squares of their codes: 0 at a stationary point.
 
     Parameters
     ----------
-    dictionary, gram, target
+    dictionary, gram, target, constraints
         As for ``improved_atoms``.
     """
     weights = np.diag(gram)
     if not weights.any():
         return 0.0
-    best = unit_rows(target - gram @ dictionary + weights[:, None] * dictionary)[0]
+    best = constraints.nearest_atoms(target - gram @ dictionary + weights[:, None] * dictionary, dictionary)
     return math.sqrt(float(weights @ np.sum((best - dictionary) ** 2, axis=1) / weights.sum()))

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from roadict.coders.polish import merge_duplicates, polish_codes
 from roadict.coders.registry import encode
-from roadict.linalg import leading_signs
 from roadict.ranks.collectives import norm, total
 from roadict.road.plan import Plan
 from roadict.runs.loop import ERROR_SLACK, Outcome
@@ -48,8 +47,10 @@ def polished_fit(
     weight: float | None = None,
 ) -> Fit:
     """Replace the codes of a run by the minimal ones for its atoms, and build its fit."""
-    codes = minimal_codes(plan, dictionary, merge_duplicates(dictionary, raw), tol, n_jobs, weight)
-    return build_fit(plan, outcome, dictionary, merge_duplicates(dictionary, codes))
+    constraints = plan.problem.constraints
+    merged = merge_duplicates(dictionary, raw, constraints)
+    codes = minimal_codes(plan, dictionary, merged, tol, n_jobs, weight)
+    return build_fit(plan, outcome, dictionary, merge_duplicates(dictionary, codes, constraints))
 
 
 def minimal_codes(
@@ -80,15 +81,14 @@ def _minimal_codes(
     """Do so for samples and codes without the roots: at the minimum all samples share one Lasso weight."""
     data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
     if plan.alpha:
-        return encode(
-            data, observed, dictionary, algorithm="lasso", alpha=plan.alpha, start=raw, n_jobs=n_jobs, warn=False
-        )
+        return _lasso(plan, dictionary, plan.alpha, raw, n_jobs)
     if plan.bound:
         return _meet_bound(plan, plan.bound, dictionary, raw, n_jobs, weight)
     codes = _polish(plan, dictionary, raw, tol, n_jobs)
     if plan.bound is None:
         return codes
-    least = encode(data, observed, dictionary, algorithm="basis-pursuit", n_jobs=n_jobs, warn=False)
+    positive = plan.problem.constraints.positive_code
+    least = encode(data, observed, dictionary, algorithm="basis-pursuit", positive=positive, n_jobs=n_jobs, warn=False)
     residual = data - codes @ dictionary
     if observed is not None:
         residual = residual * observed
@@ -99,7 +99,7 @@ def _minimal_codes(
 
 
 def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, exact: bool = False) -> Fit:
-    """Measure the fit, fix signs (entry of largest magnitude of an atom positive), convert to the user's units."""
+    """Measure the fit, fix signs that are free (entry of largest magnitude positive), convert to the user's units."""
     comm, data = plan.comm, plan.problem.data
     if plan.lengths is not None:
         data, codes = data * plan.lengths, codes * plan.lengths
@@ -107,7 +107,7 @@ def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, 
     misfit = error * norm(comm, data)
     size = total(comm, float(np.abs(plan.weighted(codes)).sum(dtype=np.float64)))
     objective = size + plan.problem.formulation.misfit_cost(misfit)
-    signs, dtype = leading_signs(dictionary), data.dtype
+    signs, dtype = plan.problem.constraints.signs(dictionary), data.dtype
     return Fit(
         outcome,
         (dictionary * signs[:, None]).astype(dtype),
@@ -118,14 +118,30 @@ def build_fit(plan: Plan, outcome: Outcome, dictionary: Array, codes: Array, *, 
     )
 
 
+def _lasso(plan: Plan, dictionary: Array, weight: float, start: Array, n_jobs: int | None) -> Array:
+    """Return Lasso codes of samples without the roots of the weights."""
+    return encode(
+        plan.unweighted(plan.problem.data),
+        plan.problem.observed,
+        dictionary,
+        algorithm="lasso",
+        alpha=weight,
+        start=start,
+        positive=plan.problem.constraints.positive_code,
+        n_jobs=n_jobs,
+        warn=False,
+    )
+
+
 def _polish(plan: Plan, dictionary: Array, raw: Array, tol: float, n_jobs: int | None) -> Array:
     """Refit the codes on their support, discarding about as much as the tolerance allows."""
     data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
     raw_error = _error(plan, raw, dictionary)
     allowed = math.inf if plan.bound is None else max(raw_error, error_slack(tol))
     negligible = min(max(error_slack(tol), raw_error) / 2, MAX_NEGLIGIBLE)
+    positive = plan.problem.constraints.positive_code
     for _ in range(MAX_POLISHES):
-        codes = polish_codes(data, observed, dictionary, raw, negligible=negligible, n_jobs=n_jobs)
+        codes = polish_codes(data, observed, dictionary, raw, negligible=negligible, positive=positive, n_jobs=n_jobs)
         if _error(plan, codes, dictionary) <= allowed:
             return codes
         negligible /= 2
@@ -145,14 +161,11 @@ def _meet_bound(
     All samples share one weight, as at the minimum of Σ|codes| under a common bound. If even the smallest weight
     violates the bound, its codes are the nearest.
     """
-    data, observed = plan.unweighted(plan.problem.data), plan.problem.observed
     low, high, weight = 0.0, math.inf, known or FIRST_WEIGHT * plan.norm / plan.unit
     factor = 4.0 if known is None else NEARBY
     codes, best = raw, None
     for _ in range(MAX_WEIGHTS):
-        codes = encode(
-            data, observed, dictionary, algorithm="lasso", alpha=weight, start=codes, n_jobs=n_jobs, warn=False
-        )
+        codes = _lasso(plan, dictionary, weight, codes, n_jobs)
         error = _error(plan, codes, dictionary)
         if error <= bound:
             low, best = weight, codes

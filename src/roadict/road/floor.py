@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.constraints import FREE, Constraints
 from roadict.linalg import of_order_one
 from roadict.ranks.collectives import broadcast, counts, joint_triangular_factor, largest, norm
 from roadict.ranks.comm import SERIAL, Comm
@@ -16,18 +17,42 @@ MARGIN = 1.1
 IMPUTATIONS = 50
 
 
-def smallest_error(data: Array, observed: NDArray[np.bool_] | None, n_components: int, comm: Comm = SERIAL) -> float:
-    """Relative error of the best approximation of rank ``n_components`` (Eckart-Young), 0 if the data have that rank.
+def smallest_error(
+    data: Array,
+    observed: NDArray[np.bool_] | None,
+    n_components: int,
+    comm: Comm = SERIAL,
+    constraints: Constraints = FREE,
+) -> float:
+    """Return a bound from below on the relative error of any codes and atoms within the constraints.
 
-    With missing entries there is no closed form, and iterated imputation gives an estimate. The rows are distributed
-    over the ranks.
+    The larger of that of the best approximation of rank ``n_components`` (Eckart-Young), and if neither codes nor atoms
+    may be negative, the share of negative data. With missing entries the former has no closed form, and iterated
+    imputation gives an estimate. The rows are distributed over the ranks.
 
     Examples
     --------
-    >>> data = np.diag([4.0, 3.0])
+    >>> data = np.diag([4.0, -3.0])
     >>> smallest_error(data, None, 1), smallest_error(data, None, 2)
     (0.6, 0.0)
+    >>> smallest_error(data, None, 2, constraints=Constraints(positive_code=True, positive_dict=True))
+    0.6
     """
+    error = rank_error(data, observed, n_components, comm)
+    if constraints.positive_code and constraints.positive_dict:
+        error = max(error, negative_share(data, comm))
+    return error
+
+
+def negative_share(data: Array, comm: Comm = SERIAL) -> float:
+    """Norm of the negative entries relative to that of all."""
+    data = of_order_one(data, largest(comm, data))[0]  # squares must neither vanish nor overflow
+    size = norm(comm, data)
+    return norm(comm, np.minimum(data, 0)) / size if size else 0.0
+
+
+def rank_error(data: Array, observed: NDArray[np.bool_] | None, n_components: int, comm: Comm = SERIAL) -> float:
+    """Relative error of the best approximation of rank ``n_components``, 0 if the data have that rank."""
     shape = (sum(counts(comm, len(data))), data.shape[1])
     if n_components >= min(shape):
         return 0.0

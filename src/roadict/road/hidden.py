@@ -105,6 +105,7 @@ def hidden_curve(
     comm: Comm = SERIAL,
     n_jobs: int | None = None,
     sample_weight: Array | None = None,
+    positive: bool = False,
 ) -> Curve:
     """Code the seen entries along a path of weights, and predict the hidden ones.
 
@@ -119,6 +120,8 @@ def hidden_curve(
     n_jobs : int or None
     sample_weight : array of shape (n_samples,), or None
         How much each sample counts; None: all 1.
+    positive : bool
+        Whether codes must not be negative.
     """
     each = np.ones(len(data), data.dtype) if sample_weight is None else sample_weight
     roots = np.sqrt(each).astype(data.dtype)[:, None]
@@ -129,9 +132,17 @@ def hidden_curve(
     codes = None
     for weight in weights:
         codes = encode(
-            visible, seen, dictionary, algorithm="lasso", alpha=float(weight), start=codes, n_jobs=n_jobs, warn=False
+            visible,
+            seen,
+            dictionary,
+            algorithm="lasso",
+            alpha=float(weight),
+            start=codes,
+            positive=positive,
+            n_jobs=n_jobs,
+            warn=False,
         )
-        refit = polish_codes(visible, seen, dictionary, codes, negligible=0.0, n_jobs=n_jobs)
+        refit = polish_codes(visible, seen, dictionary, codes, negligible=0.0, positive=positive, n_jobs=n_jobs)
         predicted = (codes + RELAXATION * (refit - codes)) @ dictionary
         errors.append(norm(comm, (visible - codes @ dictionary) * seen * roots) / size)
         nonzeros.append(total(comm, float(((codes != 0).sum(axis=1) * each).sum())) / n_samples)

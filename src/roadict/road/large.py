@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from roadict.checkpoints.journal import DESCENT, FitJournal
-from roadict.linalg import leading_signs
 from roadict.ranks.collectives import total
 from roadict.road.descent import STATIONARY
 from roadict.road.fit import DEFAULT_TOL
@@ -56,7 +55,7 @@ def learn_from_rows(
     outcome = yield from follow(run, rule, view, history, saving, comm)
     if outcome.stop_reason == "non-finite" or not run.stream.is_finite:
         raise ValueError("some values of X are too large beside the others; remove them, or scale all samples alike")
-    atoms = run.dictionary() * leading_signs(run.dictionary())[:, None]
+    atoms = run.dictionary() * plan.problem.constraints.signs(run.dictionary())[:, None]
     objective = run.objective(run.last) * weight * plan.unit
     error = float(outcome.history["error"][-1])
     result = replace(

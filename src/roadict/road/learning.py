@@ -140,6 +140,8 @@ def _choose(
 def _try_exact_fit(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -> Fitting[Array | None]:
     """Try for an exact fit, if the plan does: with its first start, or with all if samples are scarce.
 
+    With nonnegative codes or atoms, where one start in ten fails, a second follows unless the first was hopeless.
+
     Returns the atoms at which it was abandoned as hopeless, or None.
     """
     first = plan.runs[0]
@@ -148,12 +150,15 @@ def _try_exact_fit(plan: Plan, starts: Starts, settings: Settings, journal: FitJ
     if plan.scarce:
         yield from run_starts(plan, starts(plan), settings, journal)
         return None
-    interval = SLOW_LOOK_EVERY
+    interval, brief = SLOW_LOOK_EVERY, settings
     if first.hold + first.fall < TRIAL_ITER:
-        interval, settings = LOOK_EVERY, replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
+        interval, brief = LOOK_EVERY, replace(settings, max_iter=min(TRIAL_ITER, settings.max_iter))
     looks = range(first.hold, first.hold + N_LOOKS * interval, interval)
-    trial = run_starts(plan, starts(plan), settings, journal, at_most=1)
-    return (yield from _until_hopeless(trial, looks, plan.comm, journal.notes))
+    trial = run_starts(plan, starts(plan), brief, journal, at_most=1)
+    abandoned = yield from _until_hopeless(trial, looks, plan.comm, journal.notes)
+    if abandoned is None and plan.problem.constraints.signed:
+        yield from run_starts(plan, starts(plan), settings, journal, at_most=2)
+    return abandoned
 
 
 def _until_hopeless(trial: Fitting[None], looks: range, comm: Comm, notes: Metadata) -> Fitting[Array | None]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -293,12 +294,13 @@ def broadcast_atoms(run: Run, comm: Comm) -> tuple[Array, Array]:
 def _exact_fit(plan: Plan, outcome: Outcome, atoms: Array, codes: Array, settings: Settings) -> Fitting[Fit | None]:
     """Return an exact fit near these atoms and codes with no larger objective, if there is one."""
     atoms, codes = atoms.astype(np.float64), codes.astype(np.float64)
+    search = partial(find_exact_fit, constraints=plan.problem.constraints)
     found: ExactFit | None
     if settings.executor is None:
         with np.errstate(all="ignore"):
-            found = find_exact_fit(plan.problem.data, atoms, codes, settings.n_jobs, plan.comm)
+            found = search(plan.problem.data, atoms, codes, settings.n_jobs, plan.comm)
     else:
-        future = settings.executor.submit(find_exact_fit, plan.problem.data, atoms, codes, settings.n_jobs)
+        future = settings.executor.submit(search, plan.problem.data, atoms, codes, settings.n_jobs)
         yield future
         found = future.result()
     if found is None:

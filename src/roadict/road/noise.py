@@ -15,7 +15,6 @@ from roadict.road.descent import Descent
 from roadict.road.hidden import SHARE, Curve, excess, hidden_curve, hidden_entries
 from roadict.road.multistart import SEARCH_TOL, Settings, broadcast_atoms, open_engine
 from roadict.road.plan import Plan, Request
-from roadict.road.start import starting_point
 from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
 from roadict.runs.loop import Outcome, Rule, View, follow
@@ -36,6 +35,8 @@ NOISY_BOUND = 0.15
 """Error bound of the first round where the data are surely noisy: from small ones real data seem almost exact."""
 FIRST_BOUND = 0.01
 """Error bound of the first round: from larger ones exact data of few samples count as noisy, and 0 has no descent."""
+SIGNED_SHARE = 0.75
+"""With nonnegative codes or atoms, share of the level so found that is taken: atoms learned there predict best."""
 STEADY = 1.1
 """Ratio of two successive bounds up to which there are no more rounds."""
 EXACT = 0.006
@@ -165,8 +166,9 @@ def predicts_exactly(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_j
     data, comm, roots = plan.unweighted(plan.problem.data), plan.comm, plan.problem.roots
     weights = None if roots is None else roots[:, 0] ** 2
     hidden = hidden_entries(data, None, streams(seed, NOISE_MASK, 1)[0])
-    curve = hidden_curve(data, ~hidden, hidden, atoms, plan.norm / plan.unit, comm, n_jobs, weights)
-    path = _path([curve], plan.unit, 0.0, comm, weights)
+    positive = plan.problem.constraints.positive_code
+    curve = hidden_curve(data, ~hidden, hidden, atoms, plan.norm / plan.unit, comm, n_jobs, weights, positive)
+    path = _path([curve], plan.unit, 0.0, comm, weights, plan.problem.constraints.signed)
     return replace(path, exact=True) if path.hidden_error.min() <= PREDICTED else None
 
 
@@ -199,7 +201,7 @@ def choose_epsilon(
     abandoned : array like dictionary, or None
         Atoms of an attempt at an exact fit that was abandoned: then the data are surely noisy.
     """
-    comm, n_components = request.comm, request.n_components
+    comm = request.comm
     masks, starts = (streams(seed, key, ROUNDS) for key in (NOISE_MASK, NOISE_START))
     request = request.some(masks[0])
     data, observed, weights = request.data, request.observed, request.weights
@@ -213,23 +215,25 @@ def choose_epsilon(
         n_search_samples=sum(counts(comm, len(data))),
     )
     curves: list[Curve] = []
-    noisy = abandoned is not None
+    noisy, signed = abandoned is not None, request.parameters.constraints.signed
     known = abandoned if dictionary is None else dictionary
     floor = request.plan().bound or 0.0
-    bound = max(floor, NOISY_BOUND if noisy else FIRST_BOUND)
+    bound = max(floor, NOISY_BOUND if noisy or signed else FIRST_BOUND)
     for index in range(ROUNDS):
         hidden = hidden_entries(data, observed, masks[index])
         seen = ~hidden if observed is None else observed & ~hidden
         visible = replace(request, data=np.where(seen, data, 0), observed=seen)
         plan = visible.changed(epsilon=bound).plan()
-        start = starting_point(plan.problem.data, n_components, known, None, starts[index], comm)
+        start = plan.start(starts[index], known)
         view = View(plan.unit, index + 1, ROUNDS, settings.watched, "noise", plan.code_unit)
         searches = plan.scarce or (plan.search_is_cheap and not noisy)
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
         known = atoms if noisy else dictionary
         scaled = data / data.dtype.type(plan.unit)
-        curves.append(hidden_curve(scaled, seen, hidden, atoms, plan.norm / plan.unit, comm, settings.n_jobs, weights))
-        path = _path(curves[-2:], plan.unit, floor, comm, weights)
+        typical, positive = plan.norm / plan.unit, plan.problem.constraints.positive_code
+        curve = hidden_curve(scaled, seen, hidden, atoms, typical, comm, settings.n_jobs, weights, positive)
+        curves.append(curve)
+        path = _path(curves[-2:], plan.unit, floor, comm, weights, signed)
         if outcome.stop_reason == "callback":
             return Choice(path, atoms=atoms, stopped=outcome)
         before, bound = bound, chosen_bound(path, floor)
@@ -271,7 +275,12 @@ def learn_atoms(
 
 
 def _path(
-    curves: list[Curve], unit: float, floor: float, comm: Comm, sample_weight: Array | None = None
+    curves: list[Curve],
+    unit: float,
+    floor: float,
+    comm: Comm,
+    sample_weight: Array | None = None,
+    signed: bool = False,
 ) -> EpsilonPath:
     """Join the curves, which have the same weights and samples, and choose."""
     length = min(len(curve.weights) for curve in curves)
@@ -282,6 +291,8 @@ def _path(
     epsilon = np.mean([curve.errors[:length] for curve in curves], axis=0)
     nonzeros = np.mean([curve.nonzeros[:length] for curve in curves], axis=0)
     exact = floor == 0 and bool(epsilon[chosen] <= EXACT)
+    if signed:
+        chosen = int(np.argmin(np.abs(epsilon - SIGNED_SHARE * epsilon[chosen])))
     alpha = curves[-1].weights[:length] * unit
     sums, over, error = (column / scale for column in compared)
     return EpsilonPath(epsilon, alpha, sums, over, error, nonzeros, chosen, exact)

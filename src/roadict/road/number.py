@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from roadict.road.hidden import excess, hidden_curve, hidden_entries
 from roadict.road.multistart import Settings
 from roadict.road.noise import FIRST_BOUND, MAX_ITER, TOL, learn_atoms
 from roadict.road.plan import Parameters, Request, make_plan
-from roadict.road.start import starting_point
 from roadict.runs.driving import drive
 from roadict.runs.loop import View
 from roadict.seeds import NUMBER_MASK, NUMBER_START, streams
@@ -38,6 +37,7 @@ MAX_ROUNDS = 16
 MAX_STARTS = 2
 """Maximum number of starts of the next smaller number than the chosen one: about one run in twenty ends in a poor local
 minimum, so that the true number loses to a larger one."""
+UNCONSTRAINED = Parameters()
 CLEARLY_WORSE = 2.0
 """Standard errors by which the largest number must predict worse than the chosen one, or the curve is flat."""
 
@@ -115,6 +115,8 @@ class Comparison:
     seed : SeedSequence
         Of the whole fit.
     sample_weight : array of shape (n_samples,), or None
+    parameters : Parameters
+        With the constraints of the fit.
     """
 
     data: Array
@@ -123,6 +125,7 @@ class Comparison:
     n_jobs: int | None
     seed: np.random.SeedSequence
     sample_weight: Array | None
+    parameters: Parameters
 
 
 def choose_number(
@@ -135,6 +138,7 @@ def choose_number(
     seed: np.random.SeedSequence,
     progress: Progress = silent,
     sample_weight: Array | None = None,
+    parameters: Parameters = UNCONSTRAINED,
 ) -> NumberPath:
     """Find the number of atoms with which hidden entries are predicted best.
 
@@ -157,17 +161,21 @@ def choose_number(
         Called with the runs done, their number as far as known, and a text.
     sample_weight : array of shape (n_samples,), or None
         Weights above zero; None: all 1.
+    parameters : Parameters
+        With the constraints of the fit.
     """
-    first = sorted({*numbers}) if numbers is not None else coarse_numbers(*data.shape)
+    least = parameters.constraints.n_fixed
+    first = sorted({*numbers}) if numbers is not None else coarse_numbers(len(data), data.shape[1], least)
     masks = streams(seed, NUMBER_MASK, n_splits)
-    some = Request(data, observed, first[-1], Parameters(), weights=sample_weight).some(masks[0])
+    some = Request(data, observed, first[-1], parameters, weights=sample_weight).some(masks[0])
     data, observed, sample_weight = some.data, some.observed, some.weights
     splits = []
     for index, rng in enumerate(masks):
         hidden = hidden_entries(data, observed, rng)
         splits.append(Split(~hidden if observed is None else observed & ~hidden, hidden, index))
     engine = engine_name(engine, len(data), data.shape[1], first[-1])
-    comparison = Comparison(data, splits, engine, 1 if engine == "cuda" else n_jobs, seed, sample_weight)
+    n_jobs = 1 if engine == "cuda" else n_jobs
+    comparison = Comparison(data, splits, engine, n_jobs, seed, sample_weight, parameters)
     reference = first[-1] if numbers is not None else min(2 * data.shape[1], first[-1])
     bound = try_number(comparison, splits[0], reference, FIRST_BOUND).epsilon
     trials: dict[int, list[list[Trial]]] = {}
@@ -179,6 +187,7 @@ def choose_number(
         path = _path(trials, scale, sample_weight)
         tried = path.n_components.tolist()
         more = next_numbers(tried, path.chosen, before) if numbers is None else []
+        more = [number for number in more if number >= least]
         before = tried[path.chosen]
         smaller = tried[max(0, path.chosen - 1)]
         if not more and path.chosen > 0 and len(trials[smaller]) < MAX_STARTS:
@@ -188,16 +197,19 @@ def choose_number(
     return path
 
 
-def coarse_numbers(n_samples: int, n_features: int) -> list[int]:
+def coarse_numbers(n_samples: int, n_features: int, least: int = 1) -> list[int]:
     """Return the numbers that a search tries first: up to four times the features, with samples enough for each.
+
+    ``least``: the smallest that is possible.
 
     Examples
     --------
     >>> coarse_numbers(400, 16), coarse_numbers(100, 16)
     ([8, 16, 32, 64], [8, 16, 25])
     """
-    largest = max(1, n_samples // SAMPLES_PER_ATOM)
-    return sorted({min(largest, max(1, round(factor * n_features))) for factor in COARSE})
+    least = max(1, least)
+    largest = max(least, n_samples // SAMPLES_PER_ATOM)
+    return sorted({min(largest, max(least, round(factor * n_features))) for factor in COARSE})
 
 
 def next_numbers(tried: list[int], chosen: int, before: int) -> list[int]:
@@ -240,17 +252,23 @@ def try_number(comparison: Comparison, split: Split, n_components: int, bound: f
     data, weights = comparison.data, comparison.sample_weight
     visible = np.where(split.seen, data, 0)
     weighed = visible if weights is None else visible * np.sqrt(weights)[:, None]
-    reachable = auto_epsilon(smallest_error(weighed, split.seen, n_components))
-    parameters = Parameters(epsilon=max(bound, reachable), n_init=1, max_iter=MAX_ITER)
+    constraints = comparison.parameters.constraints
+    reachable = auto_epsilon(smallest_error(weighed, split.seen, n_components, constraints=constraints))
+    parameters = replace(comparison.parameters, epsilon=max(bound, reachable), n_init=1, max_iter=MAX_ITER)
     plan = make_plan(visible, split.seen, n_components, parameters, SERIAL, weights)
     rng = streams(comparison.seed, NUMBER_START, MAX_STARTS * (split.number + 1))[MAX_STARTS * split.number + start]
-    point = starting_point(plan.problem.data, n_components, None, None, rng, SERIAL)
+    point = plan.start(rng)
     settings = Settings(comparison.engine, MAX_ITER, TOL, 1, watched=False)
     searches = plan.scarce or plan.search_is_cheap
     _, atoms = drive(learn_atoms(plan, point, settings, View(plan.unit, watched=False), FitJournal(None), searches))
     scaled = data / data.dtype.type(plan.unit)
     typical = plan.norm / plan.unit
-    curve = hidden_curve(scaled, split.seen, split.hidden, atoms, typical, n_jobs=1, sample_weight=weights)
+    curve = hidden_curve(
+        *(scaled, split.seen, split.hidden, atoms, typical),
+        n_jobs=1,
+        sample_weight=weights,
+        positive=constraints.positive_code,
+    )
     compared = excess(curve.misses, sample_weight=weights)
     best, sparse = int(np.argmin(compared.sums)), compared.first_within
     misses = curve.misses[best].astype(np.float64) * plan.unit

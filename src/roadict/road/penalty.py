@@ -48,6 +48,10 @@ class Schedule(NamedTuple):
 
 TRIAL = Schedule(3.0, 0.05, 150, 550)
 """A short run, for problems where success can be verified."""
+SIGNED = Schedule(3.0, 0.1, 350, 420)
+"""The same with nonnegative codes or atoms, also before a descent. Of 20 exact problems (200 samples), it solved 20 with
+atoms of any sign and 19 with nonnegative ones; ``TRIAL`` 10 and 5 of 12. At 20 dB, a descent after it missed 0.6 and
+0.8 atoms, after ``BEFORE_DESCENT`` 1.1 and 1.75."""
 BRIEF = Schedule(3.0, 0.05, 400, 800)
 """For fewer atoms than features, where the error bound is near the floor: leaves time for slow convergence."""
 GENTLE = Schedule(3.0, 0.025, 700, 800)
@@ -121,7 +125,15 @@ def _recent(residuals: Sequence[float]) -> float:
 
 
 def annealings(
-    rho: float, ratio: float, *, n_init: int | None, trial: bool, scarce: bool, descends: bool, max_iter: int
+    rho: float,
+    ratio: float,
+    *,
+    n_init: int | None,
+    trial: bool,
+    scarce: bool,
+    descends: bool,
+    max_iter: int,
+    signed: bool = False,
 ) -> tuple[Annealing, ...]:
     """Plan the annealing of every run.
 
@@ -141,19 +153,21 @@ def annealings(
         Whether a descent follows, so that atoms need only be found, not settled.
     max_iter : int
         Of every run; the annealing is sped up to end before it.
+    signed : bool
+        Whether codes or atoms are nonnegative.
     """
-    schedules = _schedules(ratio, n_init, trial, scarce, descends)
+    trials = [SIGNED if signed else TRIAL] * trial
+    brief = SIGNED if signed else BEFORE_DESCENT
+    schedules = [brief] * (n_init or (7 if scarce else 4)) if descends else _schedules(ratio, n_init, trials, scarce)
     return tuple(_annealing(schedule, rho, max_iter) for schedule in schedules)
 
 
-def _schedules(ratio: float, n_init: int | None, trial: bool, scarce: bool, descends: bool) -> list[Schedule]:
-    if descends:
-        return [BEFORE_DESCENT] * (n_init or (7 if scarce else 4))
+def _schedules(ratio: float, n_init: int | None, trials: list[Schedule], scarce: bool) -> list[Schedule]:
     if not 1 <= ratio <= MAX_RESTART_RATIO:
         return [BRIEF if ratio < 1 else GENTLE] * (n_init or 1)
     if n_init == 1:
         return [WARM]
-    several = [TRIAL] * trial + ([WILD, WARM] * 3 if scarce else [WARM, WILD, WARM])
+    several = trials + ([WILD, WARM] * 3 if scarce else [WARM, WILD, WARM])
     return several if n_init is None else (several + [WARM] * n_init)[:n_init]
 
 

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from roadict import checks
 from roadict import formulation as forms
-from roadict.formulation import Formulation, Problem, Triple, check_penalties
+from roadict.constraints import Constraints
+from roadict.formulation import Formulation, Problem, RankOne, Triple, check_penalties
 from roadict.linalg import of_order_one
 from roadict.ranks.collectives import counts, largest, norm, total
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.road import penalty
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.penalty import Annealing
+from roadict.road.start import starting_point
 from roadict.road.subset import subset
 
 Array = NDArray[np.floating]
@@ -83,6 +85,8 @@ class Plan:
     lengths : array of shape (n_samples, 1), or None
         What the problem's samples were divided by, so that all have the same norm and count alike in the search; None:
         nothing. Weights come on top: the problem's samples are multiplied by its ``roots``.
+    fixed : array of shape (n_fixed, n_features), or None
+        The known atoms, of unit norm.
     """
 
     problem: Problem
@@ -102,6 +106,7 @@ class Plan:
     searched: "Plan | None" = None
     share: float = 1.0
     lengths: Array | None = None
+    fixed: Array | None = None
 
     @property
     def scarce(self) -> bool:
@@ -131,6 +136,15 @@ class Plan:
         roots = self.problem.roots
         return rows if roots is None else (rows / roots).astype(rows.dtype)
 
+    def start(
+        self, rng: np.random.Generator, dictionary: Array | None = None, codes: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return a start, of which dictionary or codes may be given; the known atoms take the first places."""
+        problem = self.problem
+        return starting_point(
+            problem.data, self.n_components, dictionary, codes, rng, self.comm, problem.constraints, self.fixed
+        )
+
     def last_step(self) -> "Plan":
         """Plan one more run, without annealing, on the samples as they are."""
         if self.lengths is None:
@@ -145,7 +159,7 @@ class Parameters:
     """Parameters of ``ROAD`` of the same names, and two more.
 
     ``anneal``: whether an automatic ρ may be annealed, which forgets the start. ``descend``: whether searches are
-    followed by descents, where these apply.
+    followed by descents, where these apply. ``fixed_atoms`` are of unit norm.
     """
 
     formulation: str = "constrained"
@@ -156,8 +170,17 @@ class Parameters:
     n_init: int | None = None
     max_iter: int = 2000
     n_search_samples: int | str = "auto"
+    positive_code: bool = False
+    positive_dict: bool = False
+    fixed_atoms: Array | None = None
     anneal: bool = True
     descend: bool = True
+
+    @property
+    def constraints(self) -> Constraints:
+        """Constraints on codes and atoms."""
+        n_fixed = 0 if self.fixed_atoms is None else len(self.fixed_atoms)
+        return Constraints(self.positive_code, self.positive_dict, n_fixed)
 
     @property
     def plain(self) -> bool:
@@ -205,7 +228,7 @@ class Request:
         some = self.some(np.random.default_rng(0))  # depends on the samples alone: starts compare one objective
         if plan.bound is not None:  # the floor of some samples may be above that of all
             data = some.data if some.weights is None else some.data * np.sqrt(some.weights)[:, None]
-            floor = smallest_error(data, some.observed, self.n_components, self.comm)
+            floor = smallest_error(data, some.observed, self.n_components, self.comm, self.parameters.constraints)
             some = some.changed(epsilon=max(plan.bound, auto_epsilon(floor)))
         searched = some.changed(n_search_samples=plan.n_samples).plan()
         return replace(plan, searched=replace(searched, share=searched.n_samples / plan.n_samples))
@@ -273,7 +296,7 @@ def make_plan(
     size, n_samples = sample_norm(data, observed, comm, weights), sum(counts(comm, len(data)))
     bound, weight, bound_warning = None, 0.0, None
     if parameters.formulation == "constrained":
-        bound, bound_warning = _relative_bound(data, observed, n_components, parameters.epsilon, comm)
+        bound, bound_warning = _relative_bound(data, observed, n_components, parameters, comm)
         form = forms.constrained(bound * norm(comm, data))
     elif parameters.formulation == "lasso":
         alpha = parameters.alpha
@@ -285,6 +308,8 @@ def make_plan(
         form = forms.inexact(
             penalty.auto_betas(size) if parameters.beta is None else _scaled("beta", parameters.beta, unit)
         )
+    constraints = parameters.constraints
+    form = replace(form, rank_one=RankOne.of_signs(constraints.positive_code, constraints.positive_dict))
     ratio, rho, n_init = n_components / data.shape[1], parameters.rho, parameters.n_init
     rhos, warning = _penalties(form, rho, penalty.auto_rho(size, ratio, bound or 0.0), size, unit)
     runs: tuple[Annealing | None, ...] = (None,) * (n_init or 1)
@@ -301,11 +326,12 @@ def make_plan(
             scarce=scarce,
             descends=descends,
             max_iter=parameters.max_iter,
+            signed=constraints.signed,
         )
     if exact:
         lengths = _relative_lengths(data if roots is None else data / roots, size).astype(data.dtype)
         data = data / lengths
-    problem = Problem(data, observed, form, rhos, roots)
+    problem = Problem(data, observed, form, rhos, roots, constraints.n_fixed)
     return Plan(
         problem=problem,
         runs=runs,
@@ -320,9 +346,15 @@ def make_plan(
         n_components=n_components,
         tries_exact_finish=exact,
         descends=descends,
-        n_unsearched=min(UNSEARCHED - scarce, len(runs) - 1) if descends and parameters.anneal else 0,
+        n_unsearched=_n_unsearched(len(runs), scarce, constraints) if descends and parameters.anneal else 0,
         lengths=lengths,
+        fixed=parameters.fixed_atoms,
     )
+
+
+def _n_unsearched(n_runs: int, scarce: bool, constraints: Constraints) -> int:
+    """Number of first starts that only descend: with signs none, as descents alone end in wrong minima that recur."""
+    return 0 if constraints.signed else min(UNSEARCHED - scarce, n_runs - 1)
 
 
 def _weighed(
@@ -354,16 +386,17 @@ def sample_norm(data: Array, observed: Mask, comm: Comm = SERIAL, weights: Array
 
 
 def _relative_bound(
-    data: Array, observed: Mask, n_components: int, epsilon: float | str, comm: Comm
+    data: Array, observed: Mask, n_components: int, parameters: Parameters, comm: Comm
 ) -> tuple[float, str | None]:
     """Return the bound, and a warning if with missing entries it may not be attainable."""
+    epsilon = parameters.epsilon
+    floor = smallest_error(data, observed, n_components, comm, parameters.constraints)
     if isinstance(epsilon, str):
         checks.one_of("epsilon", epsilon, ("auto",), "a number")
-        return auto_epsilon(smallest_error(data, observed, n_components, comm)), None
+        return auto_epsilon(floor), None
     bound = checks.real_number("epsilon", epsilon, zero=True)
     if bound >= 1:
         raise ValueError(f"epsilon={bound:g} must be below 1, the error of all-zero codes")
-    floor = smallest_error(data, observed, n_components, comm)
     if bound >= floor:
         return bound, None
     remedy = 'pass epsilon="auto", a larger number or more components'

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.constraints import FREE, Constraints
 from roadict.linalg import unit_rows
 from roadict.ranks.collectives import broadcast, gathered, offset, picked
 from roadict.ranks.comm import SERIAL, Comm
@@ -25,6 +26,8 @@ def starting_point(
     codes: Array | None,
     rng: np.random.Generator,
     comm: Comm = SERIAL,
+    constraints: Constraints = FREE,
+    fixed: Array | None = None,
 ) -> tuple[Array, Array]:
     """Complete a start of which dictionary or codes may be given.
 
@@ -41,6 +44,10 @@ def starting_point(
         In the same state on every rank.
     comm : Comm
         The ranks, each with its own samples and codes; the dictionary is the same on all.
+    constraints : Constraints
+        Which what is given satisfies.
+    fixed : array of shape (n_fixed, n_features), or None
+        The known atoms, of unit norm, which take the first places.
 
     Returns
     -------
@@ -48,33 +55,46 @@ def starting_point(
     codes : array of shape (n_samples, n_components)
     """
     if dictionary is None:
-        dictionary = draw_samples(data, n_components, rng, comm)
+        dictionary = draw_samples(data, n_components, rng, comm, constraints, fixed)
         if codes is not None:
-            fitted = ridge_regression(codes, data, comm)
-            used = np.linalg.norm(fitted, axis=1) > 0
-            dictionary[used] = fitted[used]
+            dictionary = constraints.nearest_atoms(ridge_regression(codes, data, comm), dictionary)
     dictionary, lengths = unit_rows(broadcast(comm, dictionary))  # rounding differs between machines
+    if fixed is not None:
+        dictionary[: len(fixed)] = fixed
     codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
+    if constraints.positive_code:
+        codes = np.maximum(codes, 0)
     return dictionary.astype(data.dtype), codes.astype(data.dtype)
 
 
-def draw_samples(data: Array, n_components: int, rng: np.random.Generator, comm: Comm = SERIAL) -> Array:
-    """Draw samples of distinct directions, completed by Gaussian directions if there are too few.
+def draw_samples(
+    data: Array,
+    n_components: int,
+    rng: np.random.Generator,
+    comm: Comm = SERIAL,
+    constraints: Constraints = FREE,
+    fixed: Array | None = None,
+) -> Array:
+    """Draw samples of distinct directions after the known atoms, completed by Gaussian directions if there are too few.
 
-    Two equal atoms would stay equal for the whole run.
+    Two equal atoms would stay equal for the whole run. With nonnegative atoms the nearest such direction is taken.
     """
     first = offset(comm, len(data))
     order = rng.permutation(np.flatnonzero(gathered(comm, np.any(data != 0, axis=1))))
     atoms = np.empty((n_components, data.shape[1]))
-    count = 0
+    count = 0 if fixed is None else len(fixed)
+    if fixed is not None:
+        atoms[:count] = fixed
     for start in range(0, len(order), BATCH):
-        for sample in unit_rows(picked(comm, data, first, order[start : start + BATCH]))[0]:
+        drawn = constraints.nearest_directions(picked(comm, data, first, order[start : start + BATCH]))
+        for sample in unit_rows(drawn[drawn.any(axis=1)])[0]:
             if count < n_components and np.all(np.abs(atoms[:count] @ sample) < SAME_DIRECTION):
                 atoms[count] = sample
                 count += 1
         if count == n_components:
             break
-    atoms[count:] = unit_rows(rng.standard_normal((n_components - count, data.shape[1])))[0]
+    rest = rng.standard_normal((n_components - count, data.shape[1]))
+    atoms[count:] = unit_rows(np.abs(rest) if constraints.positive_dict else rest)[0]
     return atoms
 
 

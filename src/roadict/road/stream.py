@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from roadict.blas import one_blas_thread
 from roadict.coders.registry import encode
+from roadict.constraints import FREE, Constraints
 from roadict.ranks.collectives import broadcast, total
 from roadict.ranks.comm import SERIAL, Comm
-from roadict.road.descent import improved_atoms, worst_directions
+from roadict.road.descent import improved_atoms, unused_atoms, worst_directions
 from roadict.road.plan import Plan
 from roadict.runs.result import Fit
 
@@ -100,6 +101,7 @@ class Stream:
         of their representation.
     n_samples : float
         Number of samples so far, by weight.
+    constraints : Constraints
     """
 
     dictionary: Array
@@ -107,6 +109,7 @@ class Stream:
     gram: Array
     target: Array
     n_samples: float
+    constraints: Constraints = FREE
 
     @one_blas_thread()
     def updated(self, samples: Samples, comm: Comm = SERIAL, n_jobs: int | None = None) -> "tuple[Stream, Seen]":
@@ -122,13 +125,12 @@ class Stream:
         former = (self.n_samples / (self.n_samples + seen.n_samples)) ** FORGETTING
         own = _statistics(codes, full, samples[2])
         gram, target = former * self.gram + comm.sum(own[0]), former * self.target + comm.sum(own[1])
-        dictionary = improved_atoms(self.dictionary, gram, target)
-        uses = np.diag(gram)
-        unused = np.flatnonzero(uses <= UNUSED * uses.max())
-        if 0 < len(unused) < len(gram):
+        dictionary = improved_atoms(self.dictionary, gram, target, self.constraints)
+        unused = unused_atoms(gram, self.constraints, UNUSED)
+        if len(unused):
             weights = samples[2]
             weighed = residual if weights is None else residual * np.sqrt(weights)[:, None]
-            found = worst_directions(weighed, len(unused), comm)
+            found = worst_directions(weighed, len(unused), comm, self.constraints)
             dictionary[unused[: len(found)]] = found
         dictionary = broadcast(comm, dictionary)
         n_samples = self.n_samples + seen.n_samples
@@ -143,7 +145,16 @@ class Stream:
     def _coded(self, samples: Samples, n_jobs: int | None) -> tuple[Array, Array, Array]:
         """Return codes, samples without missing entries, and residuals."""
         data, observed, _ = samples
-        codes = encode(data, observed, self.dictionary, algorithm="lasso", alpha=self.weight, n_jobs=n_jobs, warn=False)
+        codes = encode(
+            data,
+            observed,
+            self.dictionary,
+            algorithm="lasso",
+            alpha=self.weight,
+            positive=self.constraints.positive_code,
+            n_jobs=n_jobs,
+            warn=False,
+        )
         represented = codes @ self.dictionary.astype(codes.dtype)
         full = data if observed is None else np.where(observed, data, represented)
         return codes, full, full - represented
@@ -177,4 +188,5 @@ def continued(fit: Fit, plan: Plan, samples: Samples) -> Stream:
     correlation, n_used = plan.comm.sum(correlations).tolist()
     weight = plan.alpha or correlation / max(n_used, 1.0)
     n_samples = total(plan.comm, float(n_rows if samples[2] is None else samples[2].sum()))
-    return Stream(atoms.astype(np.float64), weight, plan.comm.sum(gram), plan.comm.sum(target), n_samples)
+    gram, target = plan.comm.sum(gram), plan.comm.sum(target)
+    return Stream(atoms.astype(np.float64), weight, gram, target, n_samples, plan.problem.constraints)

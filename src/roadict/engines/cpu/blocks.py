@@ -140,7 +140,8 @@ class Positive(PositiveCodes):
 def _normalised(images: Array, atoms: Array) -> Array:
     """Unit vectors along the images, shape (..., n_features, width); the atoms where an image is zero."""
     sizes = np.linalg.norm(images, axis=-2, keepdims=True)
-    return np.divide(images, sizes, out=atoms.astype(np.float64), where=sizes > 0)
+    normalised: Array = np.divide(images, sizes, out=atoms.astype(np.float64), where=sizes > 0)
+    return normalised
 
 
 class Passes(NamedTuple):
@@ -151,7 +152,7 @@ class Passes(NamedTuple):
 
 
 SPARSE = {Sparse.GROUP_NORM: Passes(passes.exact_chunk, passes.inexact_chunk)}
-RANK_ONE = {
+RANK_ONE: dict[RankOne, type[NearestRankOne] | type[PositiveCodes]] = {
     RankOne.NEAREST: NearestRankOne,
     RankOne.POSITIVE_CODES: PositiveCodes,
     RankOne.POSITIVE_ATOMS: PositiveAtoms,

@@ -1,6 +1,7 @@
 """Vectors of atoms as values in kernels: SIMD registers, or single numbers where Numba cannot build those.
 
-``load``, ``store``, ``prefetch``, ``splat``, ``larger`` and ``total`` are described in ``simd``; ``scalars`` is their plain twin.
+``load``, ``store``, ``prefetch``, ``splat``, ``larger`` and ``total`` are described in ``simd``; ``scalars`` is their
+plain twin.
 """
 
 import warnings
