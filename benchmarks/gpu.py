@@ -4,6 +4,7 @@ python benchmarks/gpu.py [parity iterations fit batch memory]
 """
 
 import argparse
+import dataclasses
 import tempfile
 import time
 from functools import partial
@@ -15,16 +16,23 @@ from results import table, write_section
 from roadict import ROAD, Checkpoint, fit_all
 from roadict.engines.cpu.fused import FusedEngine
 from roadict.engines.gpu.cuda import CudaEngine, make_batch
-from roadict.formulation import Problem, constrained, inexact, lasso
+from roadict.formulation import Problem, RankOne, constrained, inexact, lasso
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
 SHAPES = ((16, 32, 400), (32, 64, 2000), (34, 512, 11775), (64, 256, 20000), (64, 1024, 50000))
 FORMS = {"exact": constrained(0.0), "bound": constrained(1.0), "Lasso": lasso(5.0), "iADMM": inexact((20, 30, 25))}
+NAMES = {
+    RankOne.NEAREST: "free",
+    RankOne.POSITIVE_CODES: "codes ≥ 0",
+    RankOne.POSITIVE_ATOMS: "atoms ≥ 0",
+    RankOne.POSITIVE: "both ≥ 0",
+}
+SIGNED = tuple(NAMES)[1:]
 
 
-def start(shape, form, *, missing=0.0, dtype=np.float64, rho=10.0, seed=0):
-    """A planted problem of (M, K, N) and an independent start."""
+def start(shape, form, *, missing=0.0, dtype=np.float64, rho=10.0, seed=0, signs=RankOne.NEAREST):
+    """A planted problem of (M, K, N) and an independent start, within the signs."""
     n_features, n_atoms, n_samples = shape
     truth = planted(n_samples, n_features, n_atoms, sparsity=3, random_state=seed)
     rng = np.random.default_rng([seed, 77])
@@ -32,9 +40,11 @@ def start(shape, form, *, missing=0.0, dtype=np.float64, rho=10.0, seed=0):
     data = truth.data if observed is None else np.where(observed, truth.data, 0)
     rhos = (rho,) * 3 if form.exact_consensus else (21.0, 31.0, 26.0)
     atoms = rng.standard_normal((n_atoms, n_features))
+    atoms = np.abs(atoms) if signs.positive_dict else atoms
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
     codes = data @ atoms.T * (n_features / n_atoms)
-    problem = Problem(data.astype(dtype), observed, form, rhos)
+    codes = np.maximum(codes, 0) if signs.positive_code else codes
+    problem = Problem(data.astype(dtype), observed, dataclasses.replace(form, rank_one=signs), rhos)
     return problem, atoms.astype(dtype), codes.astype(dtype)
 
 
@@ -47,19 +57,23 @@ def relative(a, b):
 
 
 def parity():
+    shapes = ((16, 32, 300), (34, 40, 500), (24, 20, 100), (100, 20, 300))
+    cases = [(shape, RankOne.NEAREST) for shape in shapes]
+    cases += [(shape, signs) for shape in ((34, 40, 500), (100, 20, 300)) for signs in SIGNED]
     rows = []
-    for shape in ((16, 32, 300), (34, 40, 500), (24, 20, 100), (100, 20, 300)):
+    for shape, signs in cases:
         for name, form in FORMS.items():
             for missing in (0.0, 0.2) if form.exact_consensus else (0.0,):
-                given = start(shape, form, missing=missing)
+                given = start(shape, form, missing=missing, signs=signs)
                 ours, theirs = CudaEngine(*given), FusedEngine(*given)
                 for iteration in range(50):
                     following = 12.0 if iteration == 25 and form.exact_consensus else None
                     ours.step(following)
                     theirs.step(following)
-                rows.append([str(shape), name, f"{missing:.0%}", f"{relative(rebuilt(ours), rebuilt(theirs)):.1e}"])
+                difference = relative(rebuilt(ours), rebuilt(theirs))
+                rows.append([str(shape), name, NAMES[signs], f"{missing:.0%}", f"{difference:.1e}"])
                 theirs.close()
-    body = table(["(M, K, N)", "form", "missing", "difference after 50 iterations, float64"], rows)
+    body = table(["(M, K, N)", "form", "signs", "missing", "difference after 50 iterations, float64"], rows)
     truth = planted(400, 16, 32, sparsity=3, random_state=1)
     settings = {"rho": 10.0, "max_iter": 300, "tol": 0, "n_init": 1, "random_state": 3}
     models = [ROAD(32, engine=engine, **settings).fit(truth.data.astype(np.float32)) for engine in ("cuda", "numba")]
@@ -115,19 +129,20 @@ def timed(function, repeats=10):
 def iterations():
     speed = bandwidth()
     rows = []
-    for shape in SHAPES:
+    for shape, signs in [(shape, RankOne.NEAREST) for shape in SHAPES] + [((34, 512, 11775), each) for each in SIGNED]:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         size = int(np.prod(shape)) * 4
-        engine = CudaEngine(*start(shape, constrained(0.0), dtype=np.float32, rho=rho_for(shape)))
+        engine = CudaEngine(*start(shape, constrained(0.0), dtype=np.float32, rho=rho_for(shape), signs=signs))
         for _ in range(20):
             engine.steps(10)
         seconds = min(timed(lambda engine=engine: engine.steps(10), 3) / 10 for _ in range(3))
-        alive = float((engine.codes() != 0).mean())
+        alive = float((engine._batch._scales[0, :, : shape[2]] != 0).double().mean())
         floor = 4 * size / speed
         rows.append(
             [
                 str(shape),
+                NAMES[signs],
                 f"{seconds * 1e3:.3f} ms",
                 f"{floor * 1e3:.3f} ms",
                 f"{seconds / floor:.2f}",
@@ -136,12 +151,12 @@ def iterations():
             ]
         )
         del engine
-    header = ["(M, K, N)", "per iteration", "floor", "ratio", "columns of A not zero", "peak memory, state arrays"]
+    names = ["per iteration", "floor", "ratio", "columns of A not zero", "peak memory, state arrays"]
     note = (
         f"Copy bandwidth {speed / 1e12:.2f} TB/s (bytes read and written). Floor: both state arrays read and written "
         "once. After 200 iterations of the exact form, float32, residuals read every 10."
     )
-    return "One iteration on a GPU", f"{note}\n\n{table(header, rows)}"
+    return "One iteration on a GPU", f"{note}\n\n{table(['(M, K, N)', 'signs', *names], rows)}"
 
 
 def rho_for(shape):

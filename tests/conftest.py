@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ import gpu_kernels
 import program
 from roadict.estimators import road as road_estimator
 from roadict.formulation import Problem, constrained, inexact, lasso
+from roadict.linalg import unit_rows
 from roadict.ranks.comm import SERIAL
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
@@ -93,6 +95,22 @@ def make_problem():
         rhos = {"inexact-one": (310.0,) * 3, "inexact-three": (210.0, 310.0, 260.0)}.get(form, (rho,) * 3)
         start = starting_point(data, n_components, None, None, np.random.default_rng(seed + 2))
         return Problem(data, observed, formulation, rhos), *start
+
+    return make
+
+
+@pytest.fixture
+def make_signed(make_problem):
+    """Build a problem with signs and a start within them."""
+
+    def make(signs, form, shape=(16, 32, 200), missing=0.0, n_fixed=0, **more):
+        problem, dictionary, codes = make_problem(form, shape, missing, **more)
+        if signs.positive_dict:
+            dictionary = unit_rows(np.abs(dictionary))[0].astype(dictionary.dtype)
+        if signs.positive_code:
+            codes = np.maximum(codes, 0)
+        form = dataclasses.replace(problem.formulation, rank_one=signs)
+        return dataclasses.replace(problem, formulation=form, n_fixed=n_fixed), dictionary, codes
 
     return make
 

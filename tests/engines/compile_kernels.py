@@ -1,5 +1,7 @@
 """Compile the kernels of an iteration without a GPU; run by test_cuda without the interpreter."""
 
+import dataclasses
+
 import numpy as np
 import torch
 import triton
@@ -9,7 +11,7 @@ from triton.compiler import ASTSource
 from roadict.engines.gpu import blocks as gpu_blocks
 from roadict.engines.gpu import exact as gpu_exact
 from roadict.engines.gpu.exact import ExactBatch
-from roadict.formulation import Problem, constrained, lasso
+from roadict.formulation import Problem, RankOne, constrained, lasso
 
 TYPES = {torch.float32: "*fp32", torch.float64: "*fp64", torch.int8: "*i8", int: "i32", float: "fp32"}
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -52,12 +54,16 @@ PASSES = gpu_exact.passes
 
 def main():
     gpu_exact.passes = gpu_blocks.passes = Passes()
-    gpu_blocks.top_eigenvectors = Compiled(gpu_blocks.top_eigenvectors)
+    for name in ("top_eigenvectors", "power_steps", "add_images", "step_by_images"):
+        setattr(gpu_blocks, name, Compiled(getattr(gpu_blocks, name)))
     rhos, cpu = (1.0,) * 3, torch.device("cpu")
     ExactBatch(Problem(np.ones((40, 34), np.float32), None, constrained(0.0), rhos), 5, 2, cpu)._launch()
     ranked = ExactBatch(Problem(np.ones((40, 12)), np.ones((40, 12), bool), lasso(1.0), rhos), 5, 1, cpu, Ranks())
     ranked._prepare()
     ranked._launch()
+    for signs in (RankOne.POSITIVE_ATOMS, RankOne.POSITIVE):
+        form = dataclasses.replace(constrained(0.0), rank_one=signs)
+        ExactBatch(Problem(np.ones((40, 34), np.float32), None, form, rhos), 5, 2, cpu)._launch()
 
 
 if __name__ == "__main__":

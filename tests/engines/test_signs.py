@@ -8,27 +8,10 @@ import pytest
 from roadict.engines.cpu.fused import FusedEngine
 from roadict.engines.reference import ReferenceEngine
 from roadict.formulation import RankOne
-from roadict.linalg import unit_rows
 
 FORMS = ("exact", "ball", "lasso", "inexact-one", "inexact-three")
 SIGNS = [RankOne.POSITIVE_CODES, RankOne.POSITIVE_ATOMS, RankOne.POSITIVE]
 SHAPES = {"K > M": (16, 32, 200), "N < M": (20, 24, 12), "odd": (7, 5, 33), "one feature": (1, 4, 20)}
-
-
-@pytest.fixture
-def make_signed(make_problem):
-    """Build a problem with signs and a start within them."""
-
-    def make(signs, form, shape=(16, 32, 200), missing=0.0, n_fixed=0, **more):
-        problem, dictionary, codes = make_problem(form, shape, missing, **more)
-        if signs.positive_dict:
-            dictionary = unit_rows(np.abs(dictionary))[0].astype(dictionary.dtype)
-        if signs.positive_code:
-            codes = np.maximum(codes, 0)
-        form = dataclasses.replace(problem.formulation, rank_one=signs)
-        return dataclasses.replace(problem, formulation=form, n_fixed=n_fixed), dictionary, codes
-
-    return make
 
 
 def agree(engines, n_iter):

@@ -95,7 +95,7 @@ class Pool:
 def _kind(problem: Problem, n_atoms: int) -> tuple[Any, ...]:
     """What all runs of a batch must have in common."""
     data = problem.data
-    return data.shape, data.dtype, n_atoms, problem.observed is None, problem.formulation.kind
+    return data.shape, data.dtype, n_atoms, problem.n_fixed, problem.observed is None, problem.formulation.kind
 
 
 class Slot:

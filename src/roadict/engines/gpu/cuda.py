@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roadict.engines import columns
 from roadict.engines.gpu.layout import MAX_FEATURES, state_bytes
 from roadict.engines.measuring import measures_of
-from roadict.formulation import Problem, Triple
+from roadict.formulation import Problem, RankOne, Triple
 from roadict.ranks.collectives import norm
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.measures import Measures
@@ -70,8 +70,10 @@ def _required_bytes(problem: Problem, n_atoms: int, n_problems: int) -> int:
     """Memory of a batch of problems like this one."""
     itemsize = problem.data.itemsize
     n_samples, n_features = problem.data.shape
-    required = state_bytes(n_problems, n_samples, n_features, n_atoms, itemsize)
-    if problem.formulation.exact_consensus:
+    form = problem.formulation
+    with_grams = form.rank_one in (RankOne.NEAREST, RankOne.POSITIVE_ATOMS)
+    required = state_bytes(n_problems, n_samples, n_features, n_atoms, itemsize, with_grams=with_grams)
+    if form.exact_consensus:
         return required
     return max(required, INEXACT_ARRAYS * n_problems * n_atoms * problem.data.nbytes)
 

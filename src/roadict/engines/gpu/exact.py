@@ -57,7 +57,7 @@ class ExactBatch:
         self._sample_sums = zeros(-(-layout.rows * layout.stride // SAMPLE_BLOCK), *sums, dtype=torch.float64)
         self._control = zeros(columns.N_CONTROL, dtype=torch.float64)
         self._control_columns = torch.tensor([columns.NEXT_RHO, columns.ACTIVE], device=device)
-        self._rank_one_step = rank_one_step(layout, self._atoms, self._atoms_before, self._control)
+        self._rank_one_step = rank_one_step(layout, self._atoms, self._atoms_before, self._control, pattern.n_fixed)
         self._products = zeros(layout.n_chunks, n_atoms, *self._rank_one_step.shape)
         shared = 0 if comm is SERIAL else self._products[0, 0].numel() + columns.SUMS_WIDTH
         self._totals = zeros(shared, dtype=torch.float64)

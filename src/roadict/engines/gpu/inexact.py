@@ -41,7 +41,9 @@ class InexactBatch:
         self._codes = torch.zeros((n_problems, n_samples, n_atoms), dtype=self.dtype, device=device)
         self._active = torch.zeros((n_problems, columns.N_CONTROL), dtype=torch.float64, device=device)
         layout = Layout.of(n_samples, n_features, n_atoms, pattern.data.itemsize)
-        self._rank_one_step = rank_one_step(layout, self._atoms, torch.zeros_like(self._atoms), self._active)
+        self._rank_one_step = rank_one_step(
+            layout, self._atoms, torch.zeros_like(self._atoms), self._active, pattern.n_fixed
+        )
 
     def load(self, slot: int, problem: Problem, dictionary: Array, codes: Array) -> None:
         """Start the run of a problem in a slot."""
@@ -83,9 +85,10 @@ class InexactBatch:
         lag1, lag2 = (2 * r1 - 1) * self._first, (2 * r2 - 1) * self._second
         a_hat = self._consensus + lag1
         scale, lengths = self._shrinkage.of_blocks(a_hat, threshold * self._roots)
-        codes = ((a_hat @ self._atoms[..., None]) * scale)[..., 0].swapaxes(1, 2)
+        of_blocks, atoms = self._rank_one_step.of_blocks, self._atoms[..., None]
+        codes = of_blocks((a_hat @ atoms) * scale)[..., 0].swapaxes(1, 2)
         a = a_hat.mul_(scale)
-        b = u * self._rank_one_step.of_blocks(self._consensus + lag2)
+        b = u * of_blocks((self._consensus + lag2) @ atoms)
         new = (a - lag1).mul_(w1).add_((b - lag2).mul_(w2))
         del lag1, lag2
         mean = new.sum(dim=1)

@@ -48,7 +48,7 @@ class Layout:
     main, rest : int
         Parts of the features in Gram matrices, powers of two; ``rest`` is used if ``main`` < ``stride``.
     chunk, n_chunks : int
-        Samples per Gram matrix, and number of chunks.
+        Samples per Gram matrix or image, and number of chunks.
     """
 
     stride: int
@@ -135,12 +135,14 @@ def main_and_rest(stride: int) -> tuple[int, int]:
     return (main, rest) if main >= MIN_PRODUCT and rest < main else (whole, MIN_REST)
 
 
-def state_bytes(n_problems: int, n_samples: int, n_features: int, n_atoms: int, itemsize: int) -> int:
-    """Device memory of a batch in bytes, without small arrays."""
+def state_bytes(
+    n_problems: int, n_samples: int, n_features: int, n_atoms: int, itemsize: int, *, with_grams: bool = True
+) -> int:
+    """Device memory of a batch in bytes, without small arrays; for nonnegative codes there are no Gram matrices."""
     layout = Layout.of(n_samples, n_features, n_atoms, itemsize)
     blocks = 2 * layout.rows * layout.stride * n_atoms
     pairs = 3 * layout.rows * n_atoms
     samples = (8 + layout.n_groups) * layout.rows * layout.stride
-    grams = layout.n_chunks * n_atoms * layout.stride**2
-    temporary = 6 * MAX_TEMPORARY_BYTES if layout.wide else 0
+    grams = layout.n_chunks * n_atoms * layout.stride**2 if with_grams else 0
+    temporary = 6 * MAX_TEMPORARY_BYTES if layout.wide and with_grams else 0
     return n_problems * itemsize * (blocks + pairs + samples + grams) + temporary

@@ -4,7 +4,7 @@ Blocks are stored as (problem, atom, sample, feature), so a tile of samples of o
 D = (A + B - Q)/2, and the factors of B = u vᵀ. Gram matrices need only D of a block, and Q follows from it. A column of
 A that the shrinkage has zeroed is neither written nor read: its factor in ``scales`` is 0. An iteration is::
 
-    top_eigenvectors   u of every atom, from the Gram matrices of B̂ = D + F
+    top_eigenvectors   u of every atom, from the Gram matrices of B̂ = D + F (with signs: other steps of ``blocks``)
     update_blocks      A, v, D and the codes of a tile of samples, atom by atom; Σ_k (A + B)/2 per group of atoms
     update_samples     E, F and the misfit H of a tile of samples
     add_grams          the Gram matrices of the next B̂
@@ -48,7 +48,7 @@ N_REPORT = tl.constexpr(columns.N_REPORT)
 
 
 @triton.jit
-def _real(m, END: tl.constexpr, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
+def real_features(m, END: tl.constexpr, STRIDE: tl.constexpr):  # type: ignore[no-untyped-def]
     """Mask of the features ``m``, up to ``END``, that exist: a constant if all do, so that loads need no mask."""
     if END <= STRIDE:
         return tl.full(m.shape, True, tl.int1)
@@ -85,7 +85,7 @@ def update_blocks(  # type: ignore[no-untyped-def]
     """A, v, D and the codes of a tile of samples for one group of atoms, with Q scaled for the next ρ.
 
     ``roots`` are factors of the samples' thresholds. ``SHRINK`` and ``PROJECT`` are the steps of A and B, functions of
-    ``blocks``.
+    ``blocks``; reported codes obey the latter too.
     """
     tile, group, problem = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if tl.load(control + problem * N_CONTROL + ACTIVE) == 0:
@@ -97,7 +97,8 @@ def update_blocks(  # type: ignore[no-untyped-def]
     root = tl.load(roots + problem * n_samples + tile * TILE + rows)
     threshold = (1.0 / rho).to(number) * root
     m1, m2 = WIDTH + m0, 2 * WIDTH + m0
-    has0, has1, has2 = _real(m0, WIDTH, STRIDE), _real(m1, 2 * WIDTH, STRIDE), _real(m2, 3 * WIDTH, STRIDE)
+    has0 = real_features(m0, WIDTH, STRIDE)
+    has1, has2 = real_features(m1, 2 * WIDTH, STRIDE), real_features(m2, 3 * WIDTH, STRIDE)
     real0, real1, real2 = has0[None, :], has1[None, :], has2[None, :]
     at0 = rows[:, None] * STRIDE + m0[None, :]
     at1, at2 = at0 + WIDTH, at0 + 2 * WIDTH
@@ -144,7 +145,7 @@ def update_blocks(  # type: ignore[no-untyped-def]
         code = tl.sum(image, axis=1) * scale
         tl.store(rank_one + column + rows, v)
         tl.store(scales + column + rows, scale)
-        tl.store(codes + column + rows, code)
+        tl.store(codes + column + rows, PROJECT(code))
         objective += length
         size += square * scale * scale + v * (v + code + code)  # ‖A + B‖², for u has unit norm
 
@@ -256,17 +257,17 @@ def _add_rows(sums, n_rows, problem, BLOCK: tl.constexpr):  # type: ignore[no-un
 
 @triton.jit
 def sum_for_ranks(  # type: ignore[no-untyped-def]
-    grams, block_sums, n_block_sums, sample_sums, n_sample_sums, totals, n_numbers, n_chunks,
+    products, block_sums, n_block_sums, sample_sums, n_sample_sums, totals, n_numbers, n_chunks,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Pack what ranks exchange: Gram matrices over chunks, summed in the order of ``top_eigenvectors``, and sums."""
+    """Pack what ranks exchange: Gram matrices or images, summed over chunks as their readers do, and sums."""
     block, problem = tl.program_id(0), tl.program_id(1)
     i = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     into = totals + problem.to(tl.int64) * (n_numbers + N_SUMS)
     total = tl.zeros((BLOCK,), tl.float64)
     for chunk in range(n_chunks):
         at = (problem * n_chunks + chunk).to(tl.int64) * n_numbers + i
-        total += tl.load(grams + at, mask=i < n_numbers, other=0.0).to(tl.float64)
+        total += tl.load(products + at, mask=i < n_numbers, other=0.0).to(tl.float64)
     tl.store(into + i, total, mask=i < n_numbers)
     if block == 0:
         sums = _add_rows(block_sums, n_block_sums, problem, BLOCK) + _add_rows(
@@ -354,7 +355,7 @@ def add_grams(  # type: ignore[no-untyped-def]
     two: tl.constexpr = MAIN < STRIDE
     rows, m0, m1 = tl.arange(0, TILE), tl.arange(0, MAIN), MAIN + tl.arange(0, REST)
     at0, at1 = rows[:, None] * STRIDE + m0[None, :], rows[:, None] * STRIDE + m1[None, :]
-    real0, real1 = _real(m0, MAIN, STRIDE)[None, :], _real(m1, MAIN + REST, STRIDE)[None, :]
+    real0, real1 = real_features(m0, MAIN, STRIDE)[None, :], real_features(m1, MAIN + REST, STRIDE)[None, :]
     # For an odd number of atoms the last program computes its only one twice.
     one, other = 2 * pair, min(2 * pair + 1, n_atoms - 1)
     g00, g01, g11 = tl.zeros((MAIN, MAIN), number), tl.zeros((MAIN, REST), number), tl.zeros((REST, REST), number)

@@ -1,8 +1,9 @@
-"""Gram matrices and top eigenvectors on a GPU, for more features than fit into a program's registers."""
+"""Gram matrices, images and steps of atoms on a GPU, for more features than fit into a program's registers."""
 
 import torch
 
 from roadict.engines.gpu.layout import MAX_TEMPORARY_BYTES
+from roadict.formulation import POWER_STEPS
 
 # As high a power of the matrix as in the kernel for fewer features: 2¹² in each of the last steps.
 SQUARINGS = 12
@@ -20,6 +21,26 @@ def wide_grams(mixed: torch.Tensor, shift: torch.Tensor, grams: torch.Tensor) ->
     for part in _parts(mixed.shape[1], shift.nbytes):
         b_hat = mixed[:, part] + shift[:, None]
         torch.matmul(b_hat.transpose(2, 3), b_hat, out=grams[:, 0, part])
+
+
+def wide_images(mixed: torch.Tensor, shift: torch.Tensor, atoms: torch.Tensor, images: torch.Tensor) -> None:
+    """Write ``Σ_n b̂ max(u·b̂, 0)`` of every atom to ``images`` (problem, 1, atom, feature); b̂ itself is not stored."""
+    codes = (mixed @ atoms[..., None])[..., 0].add_(atoms @ shift.transpose(1, 2)).clamp_(min=0)
+    torch.add((codes[:, :, None] @ mixed)[:, :, 0], codes @ shift, out=images[:, 0])
+
+
+def wide_power_steps(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
+    """Take power steps u = max(Gu, 0) / ‖·‖ from ``atoms``; shapes as for ``wide_eigenvectors``."""
+    n_problems, n_atoms, n_features = atoms.shape
+    parts = _parts(n_atoms, n_problems * n_features**2 * torch.float64.itemsize)
+    return torch.cat([_power_steps(grams[:, part], atoms[:, part]) for part in parts], dim=1)
+
+
+def _power_steps(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
+    matrices, vectors = grams.to(torch.float64), atoms.to(torch.float64)
+    for _ in range(POWER_STEPS):
+        vectors = _direction((matrices @ vectors[..., None])[..., 0].clamp_(min=0), vectors)
+    return vectors.to(atoms.dtype)
 
 
 def wide_eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
@@ -46,7 +67,11 @@ def _eigenvectors(grams: torch.Tensor, atoms: torch.Tensor) -> torch.Tensor:
 
 
 def _step(matrices: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    image = (matrices @ vectors[..., None])[..., 0]
+    return _direction((matrices @ vectors[..., None])[..., 0], vectors)
+
+
+def _direction(image: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """Return unit vectors along the images, and ``vectors`` where they are zero."""
     length = torch.linalg.vector_norm(image, dim=-1, keepdim=True)
     return torch.where(length > 0, image / torch.where(length > 0, length, 1), vectors)
 
