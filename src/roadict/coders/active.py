@@ -37,6 +37,8 @@ class Workspace(NamedTuple):
         The products as integers, which have the same order, and whose maximum vector instructions find.
     dependent : float
         Share of the squared norm below which an atom counts as dependent.
+    positive : bool
+        Whether codes must not be negative.
     """
 
     lower: Array
@@ -58,9 +60,10 @@ class Workspace(NamedTuple):
     scores: Array
     bits: NDArray[np.integer]
     dependent: float
+    positive: bool
 
 
-def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike) -> Workspace:
+def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike, positive: bool = False) -> Workspace:
     """Allocate the arrays; with an empty Gram matrix, its rows are computed for every sample."""
     largest = min(n_components, n_features)
     lower, upper = np.zeros((2, largest, largest))
@@ -73,7 +76,7 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike)
     dependent = max(DEPENDENT, 20 * float(np.finfo(scores.dtype).eps))
     return Workspace(
         *(lower, upper, atoms, slots, order, codes, before, products, halves, steps, factors, changed, table),
-        *(start, correlations, weights, scores, bits, dependent),
+        *(start, correlations, weights, scores, bits, dependent, bool(positive)),
     )
 
 
@@ -106,10 +109,17 @@ def correlate_sample(work, columns, sample):
 
 @leaf
 def best_atom(work):
-    """Return the first atom of largest weighted correlation; writes all of these to work.scores."""
+    """Return the first atom of largest weighted correlation; writes all of these to work.scores.
+
+    An atom whose code must not be negative scores zero for a negative correlation.
+    """
     correlations, weights, scores, bits = work.correlations, work.weights, work.scores, work.bits
     for k in range(len(scores)):
         scores[k] = abs(correlations[k]) * weights[k]
+    if work.positive:
+        for k in range(len(scores)):
+            if correlations[k] < 0:
+                scores[k] = 0
     top, best = bits[0], len(bits)
     for k in range(len(bits)):
         top = max(top, bits[k])
@@ -120,11 +130,11 @@ def best_atom(work):
 
 @leaf
 def reset(work):
-    """Set the correlations to those of the sample, and all weights to one; return the largest correlation."""
+    """Set the correlations to those of the sample, and all weights to one; return the largest score."""
     for k in range(len(work.start)):
         work.correlations[k] = work.start[k]
         work.weights[k] = 1
-    return abs(work.start[best_atom(work)])
+    return work.scores[best_atom(work)]
 
 
 @leaf

@@ -43,8 +43,9 @@ MAX_SETTLED = 3
 def _support_gap(work, size, square, largest, alpha):
     """Return duality gap, objective and Σ|codes|; largest: correlation of the other atoms.
 
-    The dual point is the residual, shrunk to feasibility. The gap is a sum of nonnegative terms: the difference of the
-    objectives would cancel near the solution.
+    The dual point is the residual, shrunk to feasibility: no |correlation|, or no correlation if codes must not be
+    negative, exceeds alpha. The gap is a sum of nonnegative terms: the difference of the objectives would cancel near
+    the solution.
     """
     total, product = 0.0, 0.0
     for i in range(size):
@@ -54,7 +55,7 @@ def _support_gap(work, size, square, largest, alpha):
         square -= code * (before + after)
         largest = max(largest, abs(after))
     square = max(square, 0.0)
-    shrink = min(1.0, alpha / largest)
+    shrink = alpha / largest if largest > alpha else 1.0
     return square / 2 * (1 - shrink) ** 2 + alpha * total - shrink * product, square / 2 + alpha * total, total
 
 
@@ -145,7 +146,8 @@ def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha
     work: ``reset`` after ``correlate_sample``; gets the atoms and codes of the support, and the correlations of the
     residual. square, largest: squared norm of the sample, and its largest correlation. initial: codes whose signs are
     tried first, or empty. bound, rounding: bounds on the gap, relative to the objective, and to the squared sample once
-    it has been computed from scratch.
+    it has been computed from scratch. With ``work.positive`` codes are not negative: only an atom of positive
+    correlation may enter, and as for any atom, its code leaves the support where it would change its sign.
     """
     size: Any = np.int64(0)  # a literal 0 would compile all that it is passed to a second time
     n_tried, n_settled, settle = 0, 0, False
@@ -154,7 +156,7 @@ def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha
         new: Any = np.int64(-1)
         n_left: Any = np.int64(0)
         while n_tried < len(initial) and new < 0:
-            new = n_tried if initial[n_tried] != 0 else -1
+            new = n_tried if initial[n_tried] > 0 or (initial[n_tried] < 0 and not work.positive) else -1
             n_tried += 1
         warm = new >= 0
         if not warm and not settle:
@@ -206,7 +208,12 @@ def _lasso_chunk(rows, columns, gram, observed, samples, squares, signs, work, o
 
 
 def lasso(
-    problem: ScaledProblem, alpha: Array, start: Array | None, n_jobs: int | None, sparse: bool = False
+    problem: ScaledProblem,
+    alpha: Array,
+    start: Array | None,
+    n_jobs: int | None,
+    sparse: bool = False,
+    positive: bool = False,
 ) -> tuple[Any, int]:
     """Minimise ``½‖sample - codes @ dictionary‖² + alpha Σ|codes|`` for every sample.
 
@@ -224,6 +231,8 @@ def lasso(
     n_jobs : int or None
     sparse : bool
         Whether to return a CSR array.
+    positive : bool
+        Whether codes must not be negative.
 
     Returns
     -------
@@ -232,10 +241,19 @@ def lasso(
         Number of samples whose relative duality gap is above 1e-9 (float32: 1e-6, or what rounding allows).
     """
     constants = tolerances(problem.rows.dtype)
-    return encode_supports(_lasso_chunk, problem, alpha, *constants, start=start, sparse=sparse, n_jobs=n_jobs)
+    options: dict[str, Any] = {"start": start, "sparse": sparse, "n_jobs": n_jobs, "positive": positive}
+    return encode_supports(_lasso_chunk, problem, alpha, *constants, **options)
 
 
-def lasso_block(correlations: Array, squares: Array, gram: Array, alpha: float, codes: Array, n_features: int) -> int:
+def lasso_block(
+    correlations: Array,
+    squares: Array,
+    gram: Array,
+    alpha: float,
+    codes: Array,
+    n_features: int,
+    positive: bool = False,
+) -> int:
     """Replace codes of complete samples by the minima of ``½‖sample - codes @ dictionary‖² + alpha Σ|codes|``.
 
     For callers that have products of data and atoms; data and atoms should be of order one. All arrays are
@@ -254,6 +272,8 @@ def lasso_block(correlations: Array, squares: Array, gram: Array, alpha: float, 
         Initial codes, whose signs are tried first; overwritten by the result.
     n_features : int
         Bounds the number of nonzero codes.
+    positive : bool
+        Whether codes must not be negative.
 
     Returns
     -------
@@ -264,7 +284,7 @@ def lasso_block(correlations: Array, squares: Array, gram: Array, alpha: float, 
     out = empty_supports(n_samples, n_components, n_features)
     nothing, all_observed = np.empty((0, n_features), codes.dtype), np.empty((n_samples, 0), bool)
     floor, bound, rounding = tolerances(codes.dtype)
-    work = workspace(gram, n_components, n_features, codes.dtype)
+    work = workspace(gram, n_components, n_features, codes.dtype, positive)
     n_unconverged: int = _lasso_chunk(
         *(nothing, nothing, gram, all_observed, correlations, squares, codes, work, out),
         *(np.full(n_samples, float(alpha)), floor, bound, rounding),

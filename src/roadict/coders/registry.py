@@ -36,6 +36,8 @@ CODER_PARAMETERS: dict[str, tuple[str, ...]] = {
 
 GREEDY = ("omp", "mp", "sp", "cosamp")
 """Coders that compare atoms at unit norm."""
+NONNEGATIVE = ("lasso", "threshold")
+"""Coders with a form for codes that are not negative."""
 REMEDIES = {
     "lasso": "pass a larger alpha",
     "basis-pursuit": "pass a larger epsilon, or remove near-duplicate atoms",
@@ -68,6 +70,21 @@ def reject_unused(algorithm: str, **arguments: Any) -> None:
         )
 
 
+def reject_positive(algorithm: str) -> None:
+    """Raise ValueError for an algorithm without a form for codes that are not negative.
+
+    Examples
+    --------
+    >>> reject_positive("mp")
+    Traceback (most recent call last):
+    ...
+    ValueError: positive_code=True is not possible with "mp"; use "lasso" or "threshold"
+    """
+    if algorithm not in NONNEGATIVE:
+        *others, last = (f'"{name}"' for name in NONNEGATIVE)
+        raise ValueError(f'positive_code=True is not possible with "{algorithm}"; use {", ".join(others)} or {last}')
+
+
 def encode(
     data: Array,
     observed: NDArray[np.bool_] | None,
@@ -78,6 +95,7 @@ def encode(
     alpha: float | None = None,
     epsilon: ArrayLike | None = None,
     start: Array | None = None,
+    positive: bool = False,
     n_jobs: int | None = None,
     warn: bool = True,
 ) -> Array:
@@ -105,6 +123,8 @@ def encode(
         "basis-pursuit".
     start : array of shape (n_samples, n_components) or None
         Codes to start from.
+    positive : bool
+        Whether codes must not be negative; only for the algorithms in ``NONNEGATIVE``.
     n_jobs : int or None
         Threads. None: all cores.
     warn : bool
@@ -115,6 +135,7 @@ def encode(
     array of shape (n_samples, n_components)
     """
     settings: dict[str, Any] = {"n_nonzero_coefs": n_nonzero_coefs, "alpha": alpha, "epsilon": epsilon, "start": start}
+    settings["positive"] = positive
     codes: Array = _encode(data, observed, dictionary, algorithm, n_jobs, warn, sparse=False, **settings)
     return codes
 
@@ -146,7 +167,10 @@ def _encode(
     alpha: float | None = None,
     epsilon: ArrayLike | None = None,
     start: Array | None = None,
+    positive: bool = False,
 ) -> Any:
+    if positive:
+        reject_positive(algorithm)
     reject_unused(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon, start=start)
     dtype = data.dtype if algorithm in ("omp", "lasso") else np.float64
     if algorithm in GREEDY:
@@ -158,12 +182,12 @@ def _encode(
         return (omp if algorithm == "omp" else mp)(problem, counts, bounds, n_jobs, sparse)
     problem = scale_problem(data, observed, dictionary, per_atom=False, dtype=dtype)
     if algorithm == "threshold":
-        return threshold(problem, _weights(problem, alpha), n_jobs, sparse)
+        return threshold(problem, _weights(problem, alpha), n_jobs, sparse, positive)
     if algorithm == "half":
         counts = _sparsity(problem, n_nonzero_coefs or 0, False)
         codes, n_unconverged = half(problem, _half_weights(problem, alpha), counts, start, n_jobs, sparse)
     elif algorithm == "lasso":
-        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs, sparse)
+        codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs, sparse, positive)
     else:
         codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs, sparse)
     if n_unconverged and warn:

@@ -208,6 +208,7 @@ def encode_supports(
     start: Array | None = None,
     sparse: bool = False,
     n_jobs: int | None = None,
+    positive: bool = False,
 ) -> tuple[Array | scipy.sparse.csr_array, int]:
     """Run a kernel that returns the support of every sample over chunks of samples on threads.
 
@@ -226,6 +227,8 @@ def encode_supports(
         Whether to return a CSR array; there is no dense one in between.
     n_jobs : int or None
         Threads.
+    positive : bool
+        Whether codes must not be negative; ``work.positive`` tells the kernel.
 
     Returns
     -------
@@ -243,7 +246,7 @@ def encode_supports(
         part = slice(chunk * size, (chunk + 1) * size)
         samples = _shift(data[part].astype(dtype, order="C"), -problem.exponents[part, None])
         if not hasattr(local, "arrays"):
-            work = workspace(problem.gram, n_components, n_features, dtype)
+            work = workspace(problem.gram, n_components, n_features, dtype, positive)
             local.arrays = work, empty_supports(size, n_components, n_features)
         work, out = local.arrays
         out = out[0][: len(samples)], *out[1:]

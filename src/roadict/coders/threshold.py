@@ -14,10 +14,12 @@ Array = NDArray[np.floating]
 
 
 @kernel
-def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):
+def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha, positive):
     for n in range(len(samples)):
         seen, _ = split_features(observed, n, rows.shape[1])
         correlate(columns, seen, samples[n], codes[n])
+        if positive:
+            codes[n] = np.maximum(codes[n], 0.0)
         weight = absolute_weight(alpha[n], np.max(np.abs(codes[n])))
         for k in range(len(rows)):
             value = codes[n, k]
@@ -25,7 +27,9 @@ def _threshold_chunk(rows, columns, gram, observed, samples, codes, alpha):
     return 0
 
 
-def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None, sparse: bool = False) -> Any:
+def threshold(
+    problem: ScaledProblem, alpha: Array, n_jobs: int | None, sparse: bool = False, positive: bool = False
+) -> Any:
     """Soft-threshold the inner products of every sample with the atoms: the Lasso codes of orthonormal atoms.
 
     Parameters
@@ -36,6 +40,8 @@ def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None, sparse: 
     n_jobs : int or None
     sparse : bool
         Whether to return a CSR array.
+    positive : bool
+        Whether negative inner products become zero.
 
     Returns
     -------
@@ -43,4 +49,4 @@ def threshold(problem: ScaledProblem, alpha: Array, n_jobs: int | None, sparse: 
     """
     # Unlike fitted codes, inner products are proportional to the atoms.
     problem = replace(problem, atom_exponents=-problem.atom_exponents)
-    return encode_chunks(_threshold_chunk, problem, alpha, sparse=sparse, n_jobs=n_jobs)[0]
+    return encode_chunks(_threshold_chunk, problem, alpha, positive, sparse=sparse, n_jobs=n_jobs)[0]

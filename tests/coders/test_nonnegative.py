@@ -1,0 +1,187 @@
+"""Coders with codes that must not be negative, each against an independent solver or its optimality conditions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.decomposition import sparse_encode
+from sklearn.linear_model import Lasso
+
+from coding import K, M, code, samples, unit_rows
+from roadict.coders.lasso import lasso_block
+from roadict.coders.registry import CODER_PARAMETERS, NONNEGATIVE, encode_sparse
+
+SHAPES = [(K, M), (5, M), (90, 36), (1, M), (7, 1)]
+AWAY = -np.abs(samples(6)), np.abs(unit_rows((K, M)))
+"""Samples that no atom has a positive correlation with, and these atoms."""
+
+
+def violation(data, codes, dictionary, alpha):
+    """Return by how much the optimality conditions of the nonnegative Lasso are violated.
+
+    No correlation of the residual exceeds alpha, and those of atoms in use equal it.
+    """
+    assert np.isfinite(codes).all()
+    assert (codes >= 0).all()
+    excess = (data - codes @ dictionary) @ dictionary.T - alpha
+    return max(excess.max(initial=0), np.abs(excess[codes > 0]).max(initial=0))
+
+
+# ---- Lasso ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
+def test_lasso_equals_scikit_learns(shape, alpha):
+    dictionary, data = unit_rows(shape), samples(60, shape[1])
+    codes = code(data, dictionary, "lasso", alpha=alpha, positive=True)
+    solver = Lasso(alpha=alpha / shape[1], fit_intercept=False, positive=True, tol=1e-12, max_iter=100_000)
+    truth = solver.fit(dictionary.T, data.T).coef_.reshape(codes.shape)
+    assert truth.any()
+    np.testing.assert_allclose(codes, truth, atol=1e-7)
+    assert violation(data, codes, dictionary, alpha) < 1e-7
+    assert (code(data, dictionary, "lasso", alpha=alpha) < 0).any(), "the sign makes no difference"
+
+
+def test_lasso_of_atoms_of_any_norm_equals_sparse_encode():
+    dictionary, data = unit_rows((K, M)) * np.geomspace(0.3, 3, K)[:, None], samples(40)
+    codes = code(data, dictionary, "lasso", alpha=0.1, positive=True)
+    theirs = sparse_encode(
+        data, dictionary, algorithm="lasso_cd", alpha=0.1, positive=True, max_iter=100_000, check_input=False
+    )
+    np.testing.assert_allclose(codes, theirs, atol=5e-3)  # which stops at a gap of 1e-4
+    assert violation(data, codes, dictionary, 0.1) < 1e-7
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("alpha", [1e-3, 0.02, 0.2])
+def test_lasso_warm_starts_end_in_the_same_minimum(alpha, missing):
+    dictionary, data = unit_rows((90, 36)), samples(100, 36) / 6
+    observed = np.random.default_rng(2).random(data.shape) < 0.7 if missing else np.ones(data.shape, bool)
+    cold = code(data, dictionary, "lasso", observed if missing else None, alpha=alpha, positive=True)
+    for seen, sample, codes in zip(observed, data, cold, strict=True):
+        assert violation(sample[None, seen], codes[None], dictionary[:, seen], alpha) < 1e-7
+    signed = code(data, dictionary, "lasso", alpha=alpha)
+    for start in (cold, -cold, signed, samples(100, 90), np.zeros_like(cold)):
+        warm = code(data, dictionary, "lasso", observed if missing else None, alpha=alpha, start=start, positive=True)
+        np.testing.assert_allclose(warm, cold, atol=1e-7)
+
+
+def test_lasso_in_float32_is_optimal_to_its_rounding():
+    dictionary, data = unit_rows((90, 36)).astype(np.float32), samples(200, 36).astype(np.float32)
+    single = code(data, dictionary, "lasso", alpha=0.3, positive=True)
+    assert single.dtype == np.float32
+    assert violation(data.astype(float), single.astype(float), dictionary.astype(float), 0.3) < 1e-4
+    double = code(data.astype(float), dictionary.astype(float), "lasso", alpha=0.3, positive=True)
+    np.testing.assert_allclose(single, double, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lasso_block_equals_the_coder(dtype):
+    dictionary, data = unit_rows((90, 36)).astype(dtype), samples(100, 36).astype(dtype)
+    truth = code(data, dictionary, "lasso", alpha=0.3, positive=True)
+    products, gram = data @ dictionary.T, dictionary @ dictionary.T
+    for start in (np.zeros_like(truth), truth, -truth):
+        codes = start.copy()
+        assert lasso_block(products, np.square(data, dtype=float).sum(axis=1), gram, 0.3, codes, 36, True) == 0
+        np.testing.assert_allclose(codes, truth, atol=1e-10 if dtype == np.float64 else 1e-3)
+
+
+def test_default_weights_are_shares_of_the_largest_positive_correlation():
+    dictionary, data = unit_rows((K, M)), samples(10)
+    for algorithm in ("lasso", "threshold"):
+        for sample in data:
+            alpha = 0.1 * (dictionary @ sample).max()
+            given = code(sample[None], dictionary, algorithm, alpha=alpha, positive=True)
+            np.testing.assert_allclose(code(sample[None], dictionary, algorithm, positive=True), given, atol=1e-8)
+
+
+# ---- all -----------------------------------------------------------------------------------------------------------
+
+CASES = [
+    ("lasso", {"alpha": 0.1}),
+    ("lasso", {"alpha": 0.0}),
+    ("lasso", {}),
+    ("threshold", {"alpha": 0.1}),
+]
+every_case = pytest.mark.parametrize(("algorithm", "arguments"), CASES, ids=lambda value: str(value))
+
+
+def test_threshold_is_the_lasso_of_orthonormal_atoms():
+    data = samples(30)
+    codes = code(data, np.eye(M), "threshold", alpha=0.4, positive=True)
+    np.testing.assert_allclose(codes, np.maximum(data - 0.4, 0), atol=1e-15)
+    np.testing.assert_allclose(codes, code(data, np.eye(M), "lasso", alpha=0.4, positive=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@every_case
+def test_samples_away_from_all_atoms_have_no_codes(algorithm, arguments, dtype):
+    data, dictionary = (array.astype(dtype) for array in AWAY)
+    assert not code(data, dictionary, algorithm, positive=True, **arguments).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("missing", [False, True])
+@every_case
+def test_sparse_codes_equal_dense_ones(algorithm, arguments, missing, dtype):
+    dictionary, data = unit_rows((K, M)).astype(dtype), samples(300).astype(dtype)
+    data[7] = 0
+    observed = np.random.default_rng(1).random(data.shape) < 0.8 if missing else None
+    dense = code(data, dictionary, algorithm, observed, positive=True, n_jobs=1, **arguments)
+    assert (dense >= 0).all()
+    assert not dense[7].any()
+    found = encode_sparse(data, observed, dictionary, algorithm=algorithm, positive=True, n_jobs=2, **arguments)
+    np.testing.assert_array_equal(found.toarray(), dense)
+
+
+@every_case
+def test_units_do_not_matter(algorithm, arguments):
+    dictionary, data = unit_rows((K, M)), samples(20)
+    codes = code(data, dictionary, algorithm, positive=True, **arguments)
+    moved = {name: value * 2.0**300 if name == "alpha" else value for name, value in arguments.items()}
+    again = code(data * 2.0**300, dictionary, algorithm, positive=True, **moved)
+    np.testing.assert_array_equal(again, codes * 2.0**300)
+
+
+@every_case
+@pytest.mark.parametrize(
+    "dictionary",
+    [
+        np.vstack([unit_rows((K, M)), unit_rows((K, M))[:6], -unit_rows((K, M))[:3]]),
+        np.vstack([np.zeros((2, M)), unit_rows((K, M))]),
+        samples(K, 3) @ samples(3, M),
+        np.zeros((4, M)),
+        -np.ones((1, M)),
+    ],
+    ids=["duplicates", "zero atoms", "rank 3", "all zero", "one atom"],
+)
+def test_poor_dictionaries(algorithm, arguments, dictionary):
+    data = samples(20)
+    data[3], data[4] = 0, dictionary[-1]
+    codes = code(data, dictionary, algorithm, positive=True, **arguments)
+    assert np.isfinite(codes).all()
+    assert (codes >= 0).all()
+    assert not codes[3].any()
+    assert not codes[:, ~dictionary.any(axis=1)].any()
+    if algorithm != "threshold":
+        assert ((codes != 0).sum(axis=1) <= np.linalg.matrix_rank(dictionary)).all()
+        assert (((data - codes @ dictionary) ** 2).sum(axis=1) <= (data**2).sum(axis=1) + 1e-9).all()
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_small_integers_never_break_a_coder(data):
+    """Small integers produce ties, zeros and dependent atoms."""
+    n_features, n_components = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 7))
+    rows = st.lists(st.integers(-2, 2), min_size=n_features, max_size=n_features)
+    dictionary = np.array(data.draw(st.lists(rows, min_size=n_components, max_size=n_components)), float)
+    sample = np.array([data.draw(rows)], float)
+    codes = code(sample, dictionary, "lasso", alpha=0.5, positive=True)
+    assert violation(sample, codes, dictionary, 0.5) < 1e-7
+
+
+@pytest.mark.parametrize("algorithm", [name for name in CODER_PARAMETERS if name not in NONNEGATIVE])
+def test_the_error_for_other_coders_names_those_that_can(algorithm):
+    with pytest.raises(ValueError, match=rf'positive_code=True .*"{algorithm}".*"lasso"'):
+        code(samples(3), unit_rows((K, M)), algorithm, positive=True)
