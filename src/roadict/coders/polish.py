@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.kernels import Workers, kernel, solve_positive
+from roadict.kernels import Workers, kernel, solve_nonnegative, solve_positive
 from roadict.linalg import unit_rows
 
 Array = NDArray[np.floating]
@@ -19,12 +19,15 @@ SAME = 1e-10
 
 
 @kernel
-def _refit(atoms, sample, codes, alpha):
-    """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes.
+def _refit(atoms, sample, codes, alpha, positive):
+    """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes; ``positive``: over codes that are not negative.
 
-    More atoms than entries fit exactly: returns the fit nearest to the old codes, or for alpha > 0 the old codes.
+    More atoms than entries fit exactly, unless codes must not be negative: returns the fit nearest to the old codes, or
+    for alpha > 0 the old codes.
     """
     size, n_features = atoms.shape
+    if positive:
+        return solve_nonnegative(atoms @ atoms.T, atoms @ sample - alpha, codes)
     if size <= n_features:
         target = atoms @ sample - alpha * np.sign(codes)
         solve_positive(atoms @ atoms.T, target)
@@ -37,16 +40,18 @@ def _refit(atoms, sample, codes, alpha):
 
 
 @kernel
-def _polish_sample(dictionary, sample, codes, alpha, negligible):
+def _polish_sample(dictionary, sample, codes, alpha, negligible, positive):
     """Polish the codes of one sample in place; dictionary and sample hold observed entries only."""
     norm = np.sqrt(np.sum(sample * sample))
+    if positive:
+        codes[:] = np.maximum(codes, 0.0)
     before = np.sum(np.abs(codes))
     support = np.flatnonzero(codes)
     values = codes[support]
     for _ in range(MAX_ROUNDS):
         if len(support) == 0:
             break
-        refitted = _refit(dictionary[support], sample, values, alpha)
+        refitted = _refit(dictionary[support], sample, values, alpha, positive)
         if np.sum(np.abs(refitted)) > MAX_GROWTH * before:
             refitted = values
         cut = negligible * norm / np.sqrt(len(support))
@@ -62,13 +67,14 @@ def _polish_sample(dictionary, sample, codes, alpha, negligible):
 
 
 @kernel
-def _polish_chunk(dictionary, data, observed, codes, alpha, negligible):
+def _polish_chunk(dictionary, data, observed, codes, alpha, negligible, positive):
     for n in range(len(data)):
+        given = codes[n], alpha, negligible, positive
         if observed.size > 0:
             seen = np.flatnonzero(observed[n])
-            _polish_sample(np.ascontiguousarray(dictionary[:, seen]), data[n][seen], codes[n], alpha, negligible)
+            _polish_sample(np.ascontiguousarray(dictionary[:, seen]), data[n][seen], *given)
         else:
-            _polish_sample(dictionary, data[n], codes[n], alpha, negligible)
+            _polish_sample(dictionary, data[n], *given)
 
 
 def polish_codes(
@@ -79,6 +85,7 @@ def polish_codes(
     *,
     alpha: float = 0.0,
     negligible: float = 1e-3,
+    positive: bool = False,
     n_jobs: int | None = None,
 ) -> Array:
     """Refit every sample's codes on their support and discard coefficients that become negligible.
@@ -95,6 +102,8 @@ def polish_codes(
     negligible : float
         Maximum share of a sample's norm in the coefficients discarded per round (of up to five), as if atoms were
         orthogonal.
+    positive : bool
+        Whether codes must not be negative: nonnegative least squares; negative codes given count as zero.
     n_jobs : int or None
         Threads.
 
@@ -115,7 +124,7 @@ def polish_codes(
 
     def task(chunk: int) -> Any:
         part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        _polish_chunk(atoms, samples[part], mask[part], polished[part], float(alpha), negligible)
+        _polish_chunk(atoms, samples[part], mask[part], polished[part], float(alpha), negligible, positive)
 
     try:
         workers.run(task, -(-len(data) // CHUNK))
@@ -124,8 +133,10 @@ def polish_codes(
     return polished.astype(codes.dtype)
 
 
-def merge_duplicates(dictionary: Array, codes: Array) -> Array:
+def merge_duplicates(dictionary: Array, codes: Array, positive: bool = False) -> Array:
     """Add the codes of duplicate atoms, up to sign, to those of the first; the duplicates become unused.
+
+    ``positive``: codes are not negative, and atoms of opposite sign are no duplicates.
 
     Examples
     --------
@@ -134,7 +145,7 @@ def merge_duplicates(dictionary: Array, codes: Array) -> Array:
     """
     atoms, _ = unit_rows(dictionary)  # in float64: norms of float32 atoms differ from one by more than SAME
     cosines = np.triu(atoms @ atoms.T, 1)
-    pairs = np.argwhere(np.abs(cosines) > 1 - SAME)
+    pairs = np.argwhere((cosines if positive else np.abs(cosines)) > 1 - SAME)
     if not len(pairs):
         return codes
     merged = codes.copy()
