@@ -22,8 +22,8 @@ class Workspace(NamedTuple):
     lower, upper : array of shape (max_atoms, max_atoms)
         An orthonormal basis of the atoms of the support: row i has the coefficients of vector i on the first i + 1 of
         them. Then its transpose: ``upper @ lower`` is the inverse of the support's Gram matrix.
-    atoms, slots, order, former : int array of shape (max(max_atoms + 1, n_features),)
-        Atoms of the support, their rows in the table; 0, 1, 2...; the support before a change.
+    atoms, slots, order : int array of shape (max(max_atoms + 1, n_features),)
+        Atoms of the support, their rows in the table; 0, 1, 2...
     codes, before, products, halves, steps : array of shape (max_atoms + 1,)
         Codes of the support, those before a change, and scratch.
     factors, changed : array and int array of shape (n_features + 2 * max_atoms,)
@@ -46,7 +46,6 @@ class Workspace(NamedTuple):
     atoms: NDArray[np.int64]
     slots: NDArray[np.int64]
     order: NDArray[np.int64]
-    former: NDArray[np.int64]
     codes: Array
     before: Array
     products: Array
@@ -69,7 +68,7 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
     """Allocate the arrays; with an empty Gram matrix, its rows are computed for every sample."""
     largest = min(n_components, n_features)
     lower, upper = np.zeros((2, largest, largest))
-    atoms, slots, order, former = np.tile(np.arange(max(largest + 1, n_features)), (4, 1))
+    atoms, slots, order = np.tile(np.arange(max(largest + 1, n_features)), (3, 1))
     codes, before, products, halves, steps = np.empty((5, largest + 1))
     start, correlations, weights, scores, outside = np.ones((5, n_components), dtype)
     factors, changed = np.empty(n_features + 2 * largest, dtype), np.empty(n_features + 2 * largest, np.int64)
@@ -77,7 +76,7 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
     bits = scores.view(f"i{scores.itemsize}")
     dependent = max(DEPENDENT, 20 * float(np.finfo(scores.dtype).eps))
     return Workspace(
-        *(lower, upper, atoms, slots, order, former, codes, before, products, halves, steps, factors, changed, table),
+        *(lower, upper, atoms, slots, order, codes, before, products, halves, steps, factors, changed, table),
         *(start, correlations, weights, scores, outside, bits, dependent, bool(positive)),
     )
 

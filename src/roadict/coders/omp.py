@@ -104,23 +104,11 @@ def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out
 
 
 @leaf
-def _join(work, size, rows, columns, gram, seen, new):
-    """Add an atom to the support and move to the minimum; atoms whose codes reach zero leave; return the size."""
-    work.weights[new] = 0
-    take_atom(work, size, rows, columns, gram, seen, new)
-    if project_atom(work, size) == 0:
-        return size
-    size, n_left = enter_atom(work, size, 0.0, 1.0)
-    update_correlations(work, size, n_left)
-    return size
-
-
-@leaf
 def _nonnegative_chunk(
     rows, columns, gram, observed, samples, squares, signs, work, out, sparsity, epsilon, weights, rounding
 ):
-    """Code samples like ``_omp_chunk``, with codes that are not negative."""
-    position, codes, former = np.int64(0), work.codes, work.former
+    """Code samples like ``_omp_chunk``, with codes that are not negative; what the refit sets to zero may return."""
+    position, codes = np.int64(0), work.codes
     negligible = max(NEGLIGIBLE, rounding / 10)
     for n in range(len(samples)):
         size, square, seen = np.int64(0), squares[n], observed[n]
@@ -133,20 +121,12 @@ def _nonnegative_chunk(
             new = best_atom(work)
             if size >= sparsity[n] or square <= bound or not work.scores[new] > least:
                 break
-            n_former = size + 1
-            for i in range(size):
-                former[i] = work.atoms[i]
-            former[size] = new
-            # Nonnegative least squares on these atoms: one that has left may have to return.
-            for _ in range(MAX_ENTRIES * n_former):
-                size = _join(work, size, rows, columns, gram, seen, new)
-                largest = least
-                for i in range(n_former):
-                    score = work.correlations[former[i]] * work.weights[former[i]]
-                    if score > largest:
-                        new, largest = former[i], score
-                if not largest > least:
-                    break
+            work.weights[new] = 0
+            take_atom(work, size, rows, columns, gram, seen, new)
+            if project_atom(work, size) == 0:
+                continue
+            size, n_left = enter_atom(work, size, 0.0, 1.0)
+            update_correlations(work, size, n_left)
             square = _fit(work, size, rows, seen, samples[n], True)
         for i in range(size):
             codes[i] = max(codes[i], 0.0)
