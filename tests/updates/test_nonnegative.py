@@ -129,11 +129,14 @@ def test_replaced_atoms_are_not_negative_and_lower_the_objective(alpha):
     assert cost(found, values) < cost(atoms, codes)
 
 
-def test_samples_without_positive_entries_become_no_atoms():
-    data, atoms = -np.ones((3, 2)), np.array([[1.0, 0.0], [0.0, 1.0]])
+@pytest.mark.parametrize(
+    ("sample", "code"),
+    [([-1.0, -1.0], 0.0), ([-1.0, -1.0], 0.5), ([1.0, -1.0], 1.0)],
+    ids=["negative", "negative with a code", "nothing to gain"],
+)
+def test_samples_that_a_nonnegative_atom_does_not_help_become_none(sample, code):
+    data, atoms, codes = np.array([sample]), np.eye(2), np.array([[code, 0.0]])
     flags = {"positive_code": True, "positive_dict": True}
-    for array, same in zip(
-        replace_atoms(data, atoms, np.zeros((3, 2)), **flags), (atoms, np.zeros((3, 2))), strict=True
-    ):
+    for array, same in zip(replace_atoms(data, atoms, codes, **flags), (atoms, codes), strict=True):
         np.testing.assert_array_equal(array, same)
-    np.testing.assert_array_equal(replace_rare_atoms(data, atoms, np.array([[1.0, 0.0]] * 3), **flags), atoms)
+    np.testing.assert_array_equal(replace_rare_atoms(-np.ones((1, 2)), atoms, codes, **flags), atoms)

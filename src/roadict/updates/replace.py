@@ -85,11 +85,11 @@ def replace_atoms(
 
 
 @kernel
-def _has_duplicates(dictionary, positive):
+def _has_duplicates(dictionary):
     gram = dictionary @ dictionary.T
     for i in range(len(gram)):
         for j in range(i):
-            if (gram[i, j] if positive else abs(gram[i, j])) > DUPLICATE:
+            if abs(gram[i, j]) > DUPLICATE:
                 return True
     return False
 
@@ -97,7 +97,7 @@ def _has_duplicates(dictionary, positive):
 def _candidates(dictionary: Array, codes: Array, positive: bool) -> list[tuple[int, int]]:
     """Unused atoms, and the less used of every pair of duplicates, each with the atom nearest to it."""
     usage = atom_usage(codes)
-    if usage.all() and not _has_duplicates(dictionary, positive):
+    if usage.all() and not _has_duplicates(dictionary):
         return []
     gram = dictionary @ dictionary.T
     near = gram if positive else np.abs(gram)
