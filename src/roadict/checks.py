@@ -45,6 +45,12 @@ def real_number(name: str, value: Any, *, zero: bool = False) -> float:
     return float(value)
 
 
+def true_or_false(name: str, value: Any) -> None:
+    """Raise ValueError for what is not a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} must be True or False")
+
+
 def three_numbers(name: str, value: Any) -> tuple[float, float, float]:
     """Return three finite floats above zero, from one or three."""
     if isinstance(value, np.ndarray):
@@ -211,12 +217,6 @@ def directions(name: str, atoms: Array) -> None:
     zero = np.flatnonzero(~atoms.any(axis=1))
     if len(zero):
         raise ValueError(f"{name} has {plural(len(zero), 'zero row')} (first: {zero[0]}); every atom needs a direction")
-
-
-def truth_value(name: str, value: Any) -> None:
-    """Refuse what is not True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r} must be True or False")
 
 
 def nonnegative(name: str, array: Array, reason: str) -> None:

@@ -113,3 +113,50 @@ def solve_positive(matrix, target):
             pivot -= matrix[i, j] * matrix[i, j]
         matrix[i, i] = np.sqrt(pivot) if pivot > 1e-12 * matrix[i, i] else 0.0
     solve_factor(matrix, size, target)
+
+
+@kernel
+def solve_nonnegative(matrix, target, start):
+    """Minimise ``x @ matrix @ x / 2 - target @ x`` over x ≥ 0, from a start that is not negative.
+
+    The matrix is symmetric and positive semidefinite. Active sets (Lawson and Hanson 1974): a variable of positive
+    slope is freed, and those that would become negative on the way to the minimum over the free ones return to zero.
+    """
+    size = len(target)
+    values, free = start.copy(), start > 0
+    rounding = 1e-13 * np.max(np.abs(target)) if size > 0 else 0.0
+    for _ in range(3 * size + 1):
+        chosen = np.flatnonzero(free)
+        while len(chosen) > 0:
+            among, solution = np.empty((len(chosen), len(chosen))), target[chosen]
+            for i in range(len(chosen)):
+                for j in range(len(chosen)):
+                    among[i, j] = matrix[chosen[i], chosen[j]]
+            solve_positive(among, solution)
+            step, first = 1.0, -1
+            for i in range(len(chosen)):
+                old = values[chosen[i]]
+                reach = old / (old - solution[i]) if old > 0 else 0.0
+                if solution[i] <= 0 and (first < 0 or reach < step):
+                    step, first = reach, i
+            for i in range(len(chosen)):
+                values[chosen[i]] += step * (solution[i] - values[chosen[i]])
+            if first < 0:
+                values[chosen] = solution
+                break
+            values[chosen[first]] = 0.0
+            for i in range(len(chosen)):
+                free[chosen[i]] = values[chosen[i]] > 0
+                values[chosen[i]] = max(values[chosen[i]], 0.0)
+            chosen = np.flatnonzero(free)
+        best, steepest = -1, rounding
+        for k in range(size):
+            slope = target[k]
+            for j in range(size):
+                slope -= matrix[k, j] * values[j]
+            if not free[k] and slope > steepest:
+                best, steepest = k, slope
+        if best < 0:
+            break
+        free[best] = True
+    return values

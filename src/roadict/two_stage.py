@@ -36,7 +36,7 @@ MIN_PARALLEL_WORK = 2**22
 """Minimum number of multiplications of a coding stage for more than one thread."""
 
 
-def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> Array:
+def starting_atoms(data: Array, n_components: int, rng: np.random.Generator, positive: bool = False) -> Array:
     """Draw mutually dissimilar samples, completed by Gaussian directions if there are too few.
 
     Each atom is the one of ten random samples whose largest correlation with the previous atoms is smallest: similar
@@ -48,13 +48,18 @@ def starting_atoms(data: Array, n_components: int, rng: np.random.Generator) -> 
     data : array of shape (n_samples, n_features)
     n_components : int
     rng : Generator
+    positive : bool
+        Whether atoms must not be negative: samples without their negative entries, and sizes of Gaussian ones.
 
     Returns
     -------
     array of shape (n_components, n_features), rows of unit norm
     """
+    drawn_atoms = rng.standard_normal((n_components, data.shape[1]))
+    if positive:
+        data, drawn_atoms = np.maximum(data, 0), np.abs(drawn_atoms)
     free, _ = unit_rows(data[np.any(data != 0, axis=1)])
-    atoms = unit_rows(rng.standard_normal((n_components, data.shape[1])))[0]
+    atoms = unit_rows(drawn_atoms)[0]
     nearest = np.zeros(len(free))  # largest correlation of every free sample with the atoms so far
     for k in range(min(n_components, len(free))):
         drawn = rng.choice(len(free), min(CANDIDATES, len(free)), replace=False)
@@ -88,6 +93,8 @@ class Alternation:
         Weight of the penalty on the codes in the objective; 0: no penalty.
     arguments : dict of str to float
         Keyword arguments of the update.
+    constraints : dict of str to bool
+        "positive_code" and "positive_dict", where they are True.
     max_iter : int
     """
 
@@ -103,11 +110,13 @@ class Alternation:
         code: Stage | None,
         codes: Array,
         arguments: dict[str, float],
+        constraints: dict[str, bool],
         alpha: float,
         max_iter: int,
     ) -> None:
         self._data, self._size = data, float(np.linalg.norm(data))
-        self._step, self._code, self._alpha = partial(update.step, **arguments), code, alpha
+        self._step, self._code, self._alpha = partial(update.step, **arguments, **constraints), code, alpha
+        self._constraints = constraints
         self._penalty = update.penalty if code is None and update.penalty else absolute_penalty
         self._exploring = 0 if code is None else max_iter - round(REFINEMENT * max_iter)
         self._dictionary, self._codes = dictionary, codes
@@ -123,11 +132,11 @@ class Alternation:
         if self._iterations == self._exploring and self._code is not None and self._iterations > 0:
             self._objective, self._dictionary, self._codes, self._errors = self._best
         elif 0 < self._iterations <= self._exploring - REPLACE_EVERY and self._iterations % REPLACE_EVERY == 0:
-            self._dictionary = replace_rare_atoms(self._data, self._dictionary, self._codes)
+            self._dictionary = replace_rare_atoms(self._data, self._dictionary, self._codes, **self._constraints)
         self._iterations += 1
         codes = self._codes if self._code is None else self._encode(self._code, refining)
         dictionary, codes = self._step(self._data, self._dictionary, codes)
-        dictionary, codes = replace_atoms(self._data, dictionary, codes, self._alpha)
+        dictionary, codes = replace_atoms(self._data, dictionary, codes, self._alpha, **self._constraints)
         errors = energies(residual(self._data, dictionary, codes))
         objective = self._evaluate(codes, errors)
         if not refining or not objective > self._objective:  # NaN is accepted, and ends the run
@@ -212,6 +221,8 @@ def learn(
     rule: Rule,
     view: View,
     n_jobs: int | None,
+    positive_code: bool = False,
+    positive_dict: bool = False,
     checkpoints: Checkpoints | None = None,
 ) -> Fitting[Fit]:
     """Run a two-stage method from a start.
@@ -232,6 +243,9 @@ def learn(
         Weight or threshold of the update and the objective, and of the coder (None: its default), in the units of data.
     rule, view
         As for ``follow``.
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; both the start's atoms and ``UPDATES[update].constraints`` allow
+        it.
     checkpoints : Checkpoints or None
         Saves the run periodically; the run resumes from the loaded checkpoint, if any.
 
@@ -242,30 +256,36 @@ def learn(
     """
     method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
     with Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs) as workers:
-        code = None if coder is None else _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, workers)
+        code = None
+        if coder is not None:
+            code = _coding_stage(coder, data.shape[1], n_nonzero_coefs, coder_alpha, positive_code, workers)
         run = Alternation(
             data,
             dictionary,
             update=method,
             code=code,
-            codes=_starting_codes(data, dictionary, None if code is not None else alpha, n_jobs),
+            codes=_starting_codes(data, dictionary, None if code is not None else alpha, positive_code, n_jobs),
             arguments={name: given[name] for name in method.parameters},
+            constraints=({"positive_code": True} if positive_code else {})
+            | ({"positive_dict": True} if positive_dict else {}),
             alpha=alpha if coder in (None, "lasso") else 0.0,
             max_iter=rule.max_iter,
         )
-        fit = yield from _run(run, rule, view, checkpoints)
+        fit = yield from _run(run, rule, view, checkpoints, positive_code)
     yield fit
     return fit
 
 
-def _starting_codes(data: Array, dictionary: Array, alpha: float | None, n_jobs: int | None) -> Array:
+def _starting_codes(data: Array, dictionary: Array, alpha: float | None, positive: bool, n_jobs: int | None) -> Array:
     """Lasso codes, for an update without a coder; alpha None: zeros, as a coder will replace them."""
     if alpha is None:
         return np.zeros((len(data), len(dictionary)))
-    return encode(data, None, dictionary, algorithm="lasso", alpha=alpha, n_jobs=n_jobs)
+    return encode(data, None, dictionary, algorithm="lasso", alpha=alpha, positive=positive, n_jobs=n_jobs)
 
 
-def _run(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | None) -> Fitting[Fit]:
+def _run(
+    run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | None, positive_code: bool
+) -> Fitting[Fit]:
     """Run from the start, or from the loaded checkpoint, and return the best iteration in the user's units."""
     start = run.latest(view.unit)
     loaded = None if checkpoints is None else checkpoints.take_loaded()
@@ -274,17 +294,22 @@ def _run(run: Alternation, rule: Rule, view: View, checkpoints: Checkpoints | No
     journal = None if checkpoints is None else RunJournal(checkpoints, run, [])
     outcome = yield from follow(run, rule, view, before, journal)
     dictionary, codes, objective, error = start if outcome.stop_reason == "non-finite" else run.best(view.unit)
-    signs = leading_signs(dictionary)
+    signs = np.ones(len(dictionary)) if positive_code else leading_signs(dictionary)
     return Fit(outcome, dictionary * signs[:, None], codes * (signs * view.unit), error, objective)
 
 
 def _coding_stage(
-    coder: str, n_features: int, n_nonzero_coefs: int | None, alpha: float | None, workers: Workers
+    coder: str,
+    n_features: int,
+    n_nonzero_coefs: int | None,
+    alpha: float | None,
+    positive: bool,
+    workers: Workers,
 ) -> Stage:
     """Return a function (data, dictionary, previous codes) -> codes."""
     if coder == "omp":
         requested = int(default_sparsity(n_features)) if n_nonzero_coefs is None else n_nonzero_coefs
-        return lambda data, atoms, _: omp_of_order_one(data, atoms, min(requested, *atoms.shape), workers)
+        return lambda data, atoms, _: omp_of_order_one(data, atoms, min(requested, *atoms.shape), workers, positive)
     accepted = CODER_PARAMETERS[coder]
     return lambda data, atoms, codes: encode(
         data,
@@ -294,5 +319,6 @@ def _coding_stage(
         n_nonzero_coefs=n_nonzero_coefs if "n_nonzero_coefs" in accepted else None,
         alpha=alpha if "alpha" in accepted else None,
         start=codes if "start" in accepted else None,
+        positive=positive,
         n_jobs=workers.n_threads,
     )

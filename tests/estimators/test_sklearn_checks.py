@@ -47,7 +47,11 @@ NOT_PERMITTED = dict.fromkeys(
 
 
 @parametrize_with_checks(
-    [SparseCoder(np.random.default_rng(0).standard_normal((5, 3)))], expected_failed_checks=lambda _: NOT_PERMITTED
+    [
+        SparseCoder(np.random.default_rng(0).standard_normal((5, 3)), positive_code=positive)
+        for positive in (False, True)
+    ],
+    expected_failed_checks=lambda _: NOT_PERMITTED,
 )
 def test_sparse_coder_check(estimator, check):
     check(estimator)

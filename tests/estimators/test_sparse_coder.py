@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bad_input.small import changed, pattern
 from roadict import SparseCoder
-from roadict.coders.registry import CODER_PARAMETERS
+from roadict.coders.registry import CODER_PARAMETERS, NONNEGATIVE
 
 N, M, K = 30, 6, 8
 RNG = np.random.default_rng(0)
@@ -76,6 +76,24 @@ def test_in_a_pipeline_with_names():
         coder.fit(frame).transform(frame[list("fedcba")])
 
 
+@pytest.mark.filterwarnings("ignore:.*have no nonnegative codes")
+@pytest.mark.parametrize("algorithm", CODER_PARAMETERS)
+def test_codes_that_are_not_negative(algorithm):
+    coder = SparseCoder(ATOMS, algorithm=algorithm, positive_code=True, missing_values=np.nan)
+    assert "positive_code=True" in repr(coder)
+    if algorithm not in NONNEGATIVE:
+        for act in (coder.fit, coder.transform):
+            with pytest.raises(ValueError, match=pattern("positive_code=True", algorithm, "omp", "basis-pursuit")):
+                act(X)
+        return
+    assert (clone(coder).set_params(positive_code=False).transform(HOLES) < 0).any()
+    codes = clone(coder).fit_transform(HOLES)
+    assert codes.any()
+    assert (codes >= 0).all()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(coder)).transform(HOLES), codes)
+    np.testing.assert_array_equal(coder.transform(HOLES, sparse=True).toarray(), codes)
+
+
 def test_integer_dictionaries_and_lists():
     np.testing.assert_array_equal(SparseCoder([[1, 0], [0, 2]]).transform([[0.0, 3.0]]), [[0, 1.5]])
 
@@ -135,6 +153,7 @@ def test_samples_without_an_observed_entry():
         *(("lasso", "alpha", value) for value in (-0.1, np.nan, np.inf, "small", [0.1], True)),
         *(("omp", "epsilon", value) for value in (-0.1, 1, 1.5, np.nan, np.inf, "small", [0.1])),
         *(("omp", "missing_values", value) for value in (-1, 0, "nan")),
+        *(("omp", "positive_code", value) for value in (None, 1, "yes")),
         *(("omp", "n_jobs", value) for value in (0, 1.5, "all")),
     ],
 )

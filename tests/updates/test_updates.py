@@ -30,7 +30,7 @@ def start():
     """Data, wrong atoms, and codes on the true support."""
     truth = planted(200, 10, 14, sparsity=2, random_state=0)
     atoms = unit(truth.dictionary + 0.2 * np.random.default_rng(1).standard_normal((14, 10)))
-    return truth, atoms, refit(truth.data, atoms, truth.codes, 0.0)
+    return truth, atoms, refit(truth.data, atoms, truth.codes, 0.0, False)
 
 
 def run(name, data, atoms, codes):
@@ -55,7 +55,7 @@ def test_sparse_operations_equal_dense_ones(start):
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_refit_is_least_squares_on_the_support(start, ridge):
     truth, atoms, codes = start
-    fitted = refit(truth.data, atoms, codes, ridge)
+    fitted = refit(truth.data, atoms, codes, ridge, False)
     for sample, old, new in zip(truth.data, codes, fitted, strict=True):
         used = np.flatnonzero(old)
         stacked = np.vstack([atoms[used].T, np.sqrt(ridge) * np.eye(len(used))])
@@ -66,7 +66,7 @@ def test_refit_is_least_squares_on_the_support(start, ridge):
 
 def test_refit_handles_duplicate_and_too_many_atoms():
     atoms = np.array([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8]])
-    fitted = refit(np.array([[2.0, 1.0]]), atoms, np.ones((1, 3)), 0.0)
+    fitted = refit(np.array([[2.0, 1.0]]), atoms, np.ones((1, 3)), 0.0, False)
     assert np.isfinite(fitted).all()
     np.testing.assert_allclose(fitted @ atoms, [[2.0, 1.0]], atol=1e-9)
 
@@ -171,13 +171,13 @@ def test_simco_lowers_its_own_objective_below_that_of_nearby_atoms(start, ridge)
     truth, atoms, codes = start
 
     def objective(dictionary):
-        fitted = refit(truth.data, dictionary, codes, ridge)
+        fitted = refit(truth.data, dictionary, codes, ridge, False)
         return error(truth.data, dictionary, fitted) ** 2 + ridge * np.sum(fitted**2)
 
     dictionary, values = simco(truth.data, atoms, codes, ridge=ridge)
     reached = objective(dictionary)
     assert reached < 0.7 * objective(atoms)
-    np.testing.assert_allclose(values, refit(truth.data, dictionary, codes, ridge), atol=1e-10)
+    np.testing.assert_allclose(values, refit(truth.data, dictionary, codes, ridge, False), atol=1e-10)
     rng = np.random.default_rng(4)
     for size in (0.03, 0.1, 0.3):
         for _ in range(20):
@@ -187,7 +187,7 @@ def test_simco_lowers_its_own_objective_below_that_of_nearby_atoms(start, ridge)
 def test_blotless_solves_a_square_block_in_one_update():
     truth = planted(120, 8, 8, sparsity=2, random_state=5)
     atoms = unit(truth.dictionary + 0.3 * np.random.default_rng(6).standard_normal((8, 8)))
-    codes = refit(truth.data, atoms, truth.codes, 0.0)
+    codes = refit(truth.data, atoms, truth.codes, 0.0, False)
     dictionary, _ = run("blotless", truth.data, atoms, codes)
     assert dictionary_error(dictionary, truth.dictionary) < 1e-3
     ksvd, _ = run("ksvd", truth.data, atoms, codes)
@@ -252,7 +252,7 @@ def test_one_of_two_equal_atoms_is_replaced(start):
     truth, atoms, _ = start
     atoms = atoms.copy()
     atoms[4] = -atoms[11]
-    codes = refit(truth.data, atoms, truth.codes, 0.0)
+    codes = refit(truth.data, atoms, truth.codes, 0.0, False)
     dictionary, values = replace_atoms(truth.data, atoms, codes)
     changed = np.flatnonzero((dictionary != atoms).any(axis=1))
     assert len(changed) == 1

@@ -1,7 +1,7 @@
 """Least squares on a support that gains and loses atoms one at a time, shared by the Lasso and OMP."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,9 +30,9 @@ class Workspace(NamedTuple):
         Factors in the dtype of the problem, and rows, of a product with the table.
     table : array of shape (n_components, n_components) or (max_atoms + 1, n_components)
         The Gram matrix, or its rows for the support over the observed features of a sample.
-    start, correlations, weights, scores : array of shape (n_components,)
+    start, correlations, weights, scores, outside : array of shape (n_components,)
         Correlations of the sample and of the residual with the atoms, weights by which the latter are compared (0:
-        excluded), their products.
+        excluded), their products; weights that atoms get when they leave the support.
     bits : int array of shape (n_components,)
         The products as integers, which have the same order, and whose maximum vector instructions find.
     dependent : float
@@ -58,6 +58,7 @@ class Workspace(NamedTuple):
     correlations: Array
     weights: Array
     scores: Array
+    outside: Array
     bits: NDArray[np.integer]
     dependent: float
     positive: bool
@@ -69,14 +70,14 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
     lower, upper = np.zeros((2, largest, largest))
     atoms, slots, order = np.tile(np.arange(max(largest + 1, n_features)), (3, 1))
     codes, before, products, halves, steps = np.empty((5, largest + 1))
-    start, correlations, weights, scores = np.empty((4, n_components), dtype)
+    start, correlations, weights, scores, outside = np.ones((5, n_components), dtype)
     factors, changed = np.empty(n_features + 2 * largest, dtype), np.empty(n_features + 2 * largest, np.int64)
     table = gram if gram.size else np.empty((largest + 1, n_components), dtype)
     bits = scores.view(f"i{scores.itemsize}")
     dependent = max(DEPENDENT, 20 * float(np.finfo(scores.dtype).eps))
     return Workspace(
         *(lower, upper, atoms, slots, order, codes, before, products, halves, steps, factors, changed, table),
-        *(start, correlations, weights, scores, bits, dependent, bool(positive)),
+        *(start, correlations, weights, scores, outside, bits, dependent, bool(positive)),
     )
 
 
@@ -216,6 +217,51 @@ def remove_atom(work, size, place):
         work.atoms[i], work.slots[i] = work.atoms[i + 1], work.slots[i + 1]
         work.codes[i], work.before[i] = work.codes[i + 1], work.before[i + 1]
     work.slots[size] = slot
+
+
+@leaf
+def enter_atom(work, size, alpha, sign):
+    """Add the next atom to the support and minimise over it; atoms whose codes reach zero leave.
+
+    The correlations with the support have the size alpha, and retain it along the way: only that with the new atom
+    shrinks. An atom that depends on the support replaces one of its atoms, which lowers Σ|codes|. A sign of 0: the atom
+    only joins the support, if it is independent. Returns the size of the support and the number of atoms that have
+    left, whose rows of the table and former codes are at the ends of work.changed and work.factors.
+    """
+    codes, before, steps = work.codes, work.before, work.steps
+    n_left, excess = 0, sign * work.correlations[work.atoms[size]] - alpha
+    codes[size] = 0.0
+    for i in range(size + 1):
+        before[i] = codes[i]
+    while True:
+        left = project_atom(work, size)
+        if sign == 0 and left == 0:
+            return size, n_left
+        step = excess / left if left > 0 else np.inf
+        leaving: Any = np.int64(-1)
+        n_crossing = 0
+        for i in range(size):
+            n_crossing += not codes[i] * (codes[i] - sign * step * steps[i]) > 0
+        if sign != 0 and (n_crossing > 0 or left == 0):
+            for i in range(size):
+                rate = sign * steps[i]
+                if codes[i] * rate > 0 and abs(codes[i]) < step * abs(rate):
+                    step, leaving = codes[i] / rate, i
+            if step == np.inf:
+                return size, n_left
+        for i in range(size):
+            codes[i] -= sign * step * steps[i]
+        codes[size] += sign * step
+        excess -= step * left
+        if leaving < 0:
+            append_atom(work, size, left)
+            return size + 1, n_left
+        n_left += 1
+        work.factors[len(work.factors) - n_left] = before[leaving]
+        work.changed[len(work.changed) - n_left] = work.slots[leaving]
+        work.weights[work.atoms[leaving]] = work.outside[work.atoms[leaving]]
+        remove_atom(work, size, leaving)
+        size -= 1
 
 
 @leaf

@@ -40,11 +40,11 @@ def _refit(rows, columns, gram, seen, missing, sample, codes, residual, correlat
 
 
 @kernel
-def _duality_gap(square, codes, correlations, alpha):
+def _duality_gap(square, codes, correlations, alpha, positive):
     """Return the gap of the Lasso, as in ``solve_lasso``, from the square and correlations of the residual."""
     largest = 0.0
     for k in range(len(codes)):
-        largest = max(largest, abs(correlations[k]))
+        largest = max(largest, correlations[k] if positive else abs(correlations[k]))
     shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
     gap = square / 2 * (1 - shrink) ** 2
     for k in range(len(codes)):
@@ -53,16 +53,34 @@ def _duality_gap(square, codes, correlations, alpha):
 
 
 @kernel
-def _is_proven(codes, correlations, alpha, square, least, largest, tolerance):
+def _is_proven(codes, correlations, alpha, square, least, largest, tolerance, positive):
     """Return whether Σ|codes| is proven minimal.
 
     correlations, square: of the residual. alpha: weight of the Lasso that the codes should solve, or 0 if the residual
     should be minimal and Σ|codes| equal to ``least``.
     """
-    total = np.sum(np.abs(codes))
+    total = np.sum(np.abs(codes))  # codes of the wrong sign count against the proof
     if alpha > 0:
-        return _duality_gap(square, codes, correlations, alpha) <= tolerance * alpha * total
-    return total - least <= tolerance * total and np.max(np.abs(correlations)) <= tolerance * largest
+        return _duality_gap(square, codes, correlations, alpha, positive) <= tolerance * alpha * total
+    excess = np.max(correlations if positive else np.abs(correlations))
+    return total - least <= tolerance * total and excess <= tolerance * largest
+
+
+@kernel
+def _lower_bound(sample, point, products, correlations, negligible, positive):
+    """Return a lower bound on Σ|codes| of all best fits, from a dual point, whose products with the atoms are given.
+
+    The point is shrunk to feasibility. If codes must not be negative, only products above one violate it, and only
+    with atoms orthogonal to the residual, as no best fit uses others; the bound then holds if the correlations are
+    those of a best fit.
+    """
+    largest = 1.0
+    for k in range(len(products)):
+        if not positive:
+            largest = max(largest, abs(products[k]))
+        elif correlations[k] > -negligible:
+            largest = max(largest, products[k])
+    return np.sum(sample * point) / largest
 
 
 @kernel
@@ -75,7 +93,7 @@ def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, s
     residual, point = np.empty(len(sample)), np.empty(len(sample))
     correlations, products = np.empty(len(codes)), np.empty(len(codes))
     codes[:] = 0.0
-    largest = reset(work)
+    positive, largest = work.positive, reset(work)
     if largest == 0 or epsilon >= 1:
         return True
     target = epsilon * epsilon * square
@@ -94,13 +112,13 @@ def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, s
         following = np.sqrt((target - base) / curvature) if target > base else 0.0
         fitted[support] -= following * slope
         misfit = base + following * following * curvature
-        # Shrunk to dual feasibility, the point gives a lower bound on Σ|codes| of all best fits.
-        least = max(least, np.sum(sample * point) / max(1.0, np.max(np.abs(products))))
         # A nearly sparse sample is decided at weights where the signs are close to rounding errors.
         tolerance = min(max(GAP, 1e-15 * largest / alpha), MAX_GAP)
+        lower = _lower_bound(sample, point, products, correlations, tolerance * largest, positive)
+        least = lower if positive else max(least, lower)
         correlations += following * products
-        if _is_proven(fitted, correlations, following, misfit, least, largest, tolerance):
-            codes[:] = fitted
+        if _is_proven(fitted, correlations, following, misfit, least, largest, tolerance, positive):
+            codes[:] = np.maximum(fitted, 0.0) if positive else fitted
             return True
         if found > target:
             high = alpha
@@ -111,7 +129,8 @@ def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, s
         if following < FLOOR * largest:
             break  # the rest is rounding
         alpha = following
-    codes[:] = fitted
+    if not positive:  # else those of the last Lasso
+        codes[:] = fitted
     return False
 
 
@@ -133,10 +152,13 @@ def _basis_pursuit_chunk(rows, columns, gram, observed, samples, squares, signs,
     return n_unconverged
 
 
-def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None, sparse: bool = False) -> tuple[Any, int]:
+def basis_pursuit(
+    problem: ScaledProblem, epsilon: Array, n_jobs: int | None, sparse: bool = False, positive: bool = False
+) -> tuple[Any, int]:
     """Minimise ``Σ|codes|`` subject to ``‖sample - codes @ dictionary‖ ≤ epsilon ‖sample‖``.
 
-    If no codes meet the bound, the result has the smallest Σ|codes| among the best fits. The solution lies on the Lasso
+    If no codes meet the bound, the result has the smallest Σ|codes| among the best fits, those of least squares, or of
+    nonnegative least squares if codes must not be negative. The solution lies on the Lasso
     path: a few warm-started Lasso solutions lead to it, and a dual point proves it optimal.
 
     Parameters
@@ -147,6 +169,8 @@ def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None, sp
     n_jobs : int or None
     sparse : bool
         Whether to return a CSR array.
+    positive : bool
+        Whether codes must not be negative.
 
     Returns
     -------
@@ -158,4 +182,4 @@ def basis_pursuit(problem: ScaledProblem, epsilon: Array, n_jobs: int | None, sp
     ----------
     S. Chen, D. Donoho and M. Saunders, "Atomic decomposition by basis pursuit", 1998.
     """
-    return encode_supports(_basis_pursuit_chunk, problem, epsilon, sparse=sparse, n_jobs=n_jobs)
+    return encode_supports(_basis_pursuit_chunk, problem, epsilon, sparse=sparse, n_jobs=n_jobs, positive=positive)

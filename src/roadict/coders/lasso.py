@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.active import (
-    append_atom,
     best_atom,
     correlate_sample,
+    enter_atom,
     leaf,
-    project_atom,
     remove_atom,
     reset,
     scatter,
@@ -94,51 +93,6 @@ def _settle(work, size, alpha):
     return size
 
 
-@leaf
-def _enter(work, size, alpha, sign):
-    """Add the next atom to the support and minimise over it; atoms whose codes reach zero leave.
-
-    The correlations with the support have the size alpha, and retain it along the way: only that with the new atom
-    shrinks. An atom that depends on the support replaces one of its atoms, which lowers Σ|codes|. A sign of 0: the atom
-    only joins the support, if it is independent. Returns the size of the support and the number of atoms that have
-    left, whose rows of the table and former codes are at the ends of work.changed and work.factors.
-    """
-    codes, before, steps = work.codes, work.before, work.steps
-    n_left, excess = 0, sign * work.correlations[work.atoms[size]] - alpha
-    codes[size] = 0.0
-    for i in range(size + 1):
-        before[i] = codes[i]
-    while True:
-        left = project_atom(work, size)
-        if sign == 0 and left == 0:
-            return size, n_left
-        step = excess / left if left > 0 else np.inf
-        leaving: Any = np.int64(-1)
-        n_crossing = 0
-        for i in range(size):
-            n_crossing += not codes[i] * (codes[i] - sign * step * steps[i]) > 0
-        if sign != 0 and (n_crossing > 0 or left == 0):
-            for i in range(size):
-                rate = sign * steps[i]
-                if codes[i] * rate > 0 and abs(codes[i]) < step * abs(rate):
-                    step, leaving = codes[i] / rate, i
-            if step == np.inf:
-                return size, n_left
-        for i in range(size):
-            codes[i] -= sign * step * steps[i]
-        codes[size] += sign * step
-        excess -= step * left
-        if leaving < 0:
-            append_atom(work, size, left)
-            return size + 1, n_left
-        n_left += 1
-        work.factors[len(work.factors) - n_left] = before[leaving]
-        work.changed[len(work.changed) - n_left] = work.slots[leaving]
-        work.weights[work.atoms[leaving]] = 1
-        remove_atom(work, size, leaving)
-        size -= 1
-
-
 @partial(leaf, inline=False)
 def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha, bound, rounding):
     """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes|; return the size of the support, and if the gap is closed.
@@ -174,7 +128,7 @@ def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha
             work.weights[new] = 0
             take_atom(work, size, rows, columns, gram, seen, new)
             former = size
-            size, n_left = _enter(work, size, alpha, 0.0 if warm else np.sign(work.correlations[new]))
+            size, n_left = enter_atom(work, size, alpha, 0.0 if warm else np.sign(work.correlations[new]))
             if warm and size > former:
                 work.codes[former] = initial[new]
             settle = warm

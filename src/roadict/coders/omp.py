@@ -9,6 +9,7 @@ from roadict.coders.active import (
     append_atom,
     best_atom,
     correlate_sample,
+    enter_atom,
     leaf,
     project_atom,
     scatter,
@@ -26,6 +27,8 @@ Array = NDArray[np.floating]
 
 VANISHING = 1e-20
 """Atoms of a smaller squared norm over the observed features, of order one in all, are not used."""
+MAX_ENTRIES = 20
+"""Maximum number of entries into the support, per atom of the dictionary, if codes must not be negative."""
 
 
 @leaf
@@ -100,16 +103,50 @@ def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out
     return 0
 
 
+@leaf
+def _nonnegative_chunk(
+    rows, columns, gram, observed, samples, squares, signs, work, out, sparsity, epsilon, weights, rounding
+):
+    """Code samples like ``_omp_chunk``, with codes that are not negative; what the refit sets to zero may return."""
+    position, codes = np.int64(0), work.codes
+    negligible = max(NEGLIGIBLE, rounding / 10)
+    for n in range(len(samples)):
+        size, square, seen = np.int64(0), squares[n], observed[n]
+        least, bound = negligible * np.sqrt(square), epsilon[n] * epsilon[n] * square
+        correlate_sample(work, columns, samples[n])
+        _reset(work, columns, seen, weights[0])
+        for k in range(len(work.weights)):
+            work.outside[k] = work.weights[k]
+        for _ in range(MAX_ENTRIES * len(work.weights)):
+            new = best_atom(work)
+            if size >= sparsity[n] or square <= bound or not work.scores[new] > least:
+                break
+            work.weights[new] = 0
+            take_atom(work, size, rows, columns, gram, seen, new)
+            if project_atom(work, size) == 0:
+                continue
+            size, n_left = enter_atom(work, size, 0.0, 1.0)
+            update_correlations(work, size, n_left)
+            square = _fit(work, size, rows, seen, samples[n], True)
+        for i in range(size):
+            codes[i] = max(codes[i], 0.0)
+        position = write_support(work, size, n, position, out)
+    return 0
+
+
 def omp(
     problem: ScaledProblem,
     sparsity: NDArray[np.integer],
     epsilon: Array,
     n_jobs: int | None,
     sparse: bool = False,
+    positive: bool = False,
 ) -> Any:
     """Add, one at a time, the atom that correlates best with the residual, and refit all by least squares.
 
-    Atoms are compared at unit norm. Atoms that depend on those in use are skipped.
+    Atoms are compared at unit norm. Atoms that depend on those in use are skipped. If codes must not be negative, only
+    an atom of positive correlation is added, and the refit is nonnegative: codes that it sets to zero leave the
+    support, and coding ends where no correlation is positive.
 
     Parameters
     ----------
@@ -121,6 +158,8 @@ def omp(
     n_jobs : int or None
     sparse : bool
         Whether to return a CSR array.
+    positive : bool
+        Whether codes must not be negative.
 
     Returns
     -------
@@ -129,10 +168,11 @@ def omp(
     References
     ----------
     R. Rubinstein, M. Zibulevsky and M. Elad, "Efficient implementation of the K-SVD algorithm using batch orthogonal
-    matching pursuit", 2008.
+    matching pursuit", 2008. T. Nguyen, J. Idier, C. Soussen and E.-H. Djermoune, "Non-negative orthogonal greedy
+    algorithms", 2019.
     """
-    constants = _constants(problem.rows)
-    return encode_supports(_omp_chunk, problem, sparsity, epsilon, *constants, sparse=sparse, n_jobs=n_jobs)[0]
+    chunk, given = _nonnegative_chunk if positive else _omp_chunk, (sparsity, epsilon, *_constants(problem.rows))
+    return encode_supports(chunk, problem, *given, sparse=sparse, n_jobs=n_jobs, positive=positive)[0]
 
 
 def _constants(rows: Array) -> tuple[tuple[Array], float]:
@@ -142,7 +182,9 @@ def _constants(rows: Array) -> tuple[tuple[Array], float]:
     return (weights.astype(rows.dtype),), 100 * float(np.finfo(rows.dtype).eps)
 
 
-def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, workers: Workers) -> Array:
+def omp_of_order_one(
+    data: Array, dictionary: Array, n_nonzero_coefs: int, workers: Workers, positive: bool = False
+) -> Array:
     """Code like ``omp``, with less overhead: data and atoms must be float64 of order one.
 
     Parameters
@@ -152,6 +194,7 @@ def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, worke
     n_nonzero_coefs : int
         At most n_features and n_components.
     workers : Workers
+    positive : bool
 
     Returns
     -------
@@ -160,16 +203,17 @@ def omp_of_order_one(data: Array, dictionary: Array, n_nonzero_coefs: int, worke
     columns, gram = np.ascontiguousarray(dictionary.T), dictionary @ dictionary.T
     constants = _constants(dictionary)
     codes = np.zeros((len(data), len(dictionary)))
+    code: Any = _nonnegative_chunk if positive else _omp_chunk
     chunk = MAX_CHUNK if workers.n_threads == 1 else CHUNK
 
     def task(i: int) -> None:
         samples = data[i * chunk : (i + 1) * chunk]
         shape = dictionary.shape[0], dictionary.shape[1]
-        work, out = workspace(gram, *shape, np.float64), empty_supports(len(samples), *shape)
+        work, out = workspace(gram, *shape, np.float64, positive), empty_supports(len(samples), *shape)
         nothing = np.empty((len(samples), 0))
         given = np.square(samples).sum(axis=1), nothing, work, out
         sparsity, epsilon = np.full(len(samples), n_nonzero_coefs), np.zeros(len(samples))
-        _omp_chunk(dictionary, columns, gram, nothing != 0, samples, *given, sparsity, epsilon, *constants)
+        code(dictionary, columns, gram, nothing != 0, samples, *given, sparsity, epsilon, *constants)
         scatter(*out, codes[i * chunk : (i + 1) * chunk])
 
     workers.run(task, -(-len(data) // chunk))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.constraints import FREE, Constraints
-from roadict.kernels import Workers, kernel, solve_positive
+from roadict.kernels import Workers, kernel, solve_nonnegative, solve_positive
 from roadict.linalg import unit_rows
 
 Array = NDArray[np.floating]
@@ -20,12 +20,15 @@ SAME = 1e-10
 
 
 @kernel
-def _refit(atoms, sample, codes, alpha):
-    """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes.
+def _refit(atoms, sample, codes, alpha, positive):
+    """Minimise ½‖sample - codes @ atoms‖² + alpha Σ sign(old)·codes; ``positive``: over codes that are not negative.
 
-    More atoms than entries fit exactly: returns the fit nearest to the old codes, or for alpha > 0 the old codes.
+    More atoms than entries fit exactly, unless codes must not be negative: returns the fit nearest to the old codes, or
+    for alpha > 0 the old codes.
     """
     size, n_features = atoms.shape
+    if positive:
+        return solve_nonnegative(atoms @ atoms.T, atoms @ sample - alpha, codes)
     if size <= n_features:
         target = atoms @ sample - alpha * np.sign(codes)
         solve_positive(atoms @ atoms.T, target)
@@ -41,21 +44,21 @@ def _refit(atoms, sample, codes, alpha):
 def _polish_sample(dictionary, sample, codes, alpha, negligible, positive):
     """Polish the codes of one sample in place; dictionary and sample hold observed entries only."""
     norm = np.sqrt(np.sum(sample * sample))
+    if positive:
+        codes[:] = np.maximum(codes, 0.0)
     before = np.sum(np.abs(codes))
     support = np.flatnonzero(codes)
     values = codes[support]
     for _ in range(MAX_ROUNDS):
         if len(support) == 0:
             break
-        refitted = _refit(dictionary[support], sample, values, alpha)
+        refitted = _refit(dictionary[support], sample, values, alpha, positive)
         if np.sum(np.abs(refitted)) > MAX_GROWTH * before:
             refitted = values
         cut = negligible * norm / np.sqrt(len(support))
         kept = np.abs(refitted) > cut
         if alpha > 0:
             kept &= refitted * values > 0
-        if positive:
-            kept &= refitted > 0
         support, values = support[kept], refitted[kept]
         if np.all(kept):
             break
@@ -67,12 +70,12 @@ def _polish_sample(dictionary, sample, codes, alpha, negligible, positive):
 @kernel
 def _polish_chunk(dictionary, data, observed, codes, alpha, negligible, positive):
     for n in range(len(data)):
+        given = codes[n], alpha, negligible, positive
         if observed.size > 0:
             seen = np.flatnonzero(observed[n])
-            part = np.ascontiguousarray(dictionary[:, seen])
-            _polish_sample(part, data[n][seen], codes[n], alpha, negligible, positive)
+            _polish_sample(np.ascontiguousarray(dictionary[:, seen]), data[n][seen], *given)
         else:
-            _polish_sample(dictionary, data[n], codes[n], alpha, negligible, positive)
+            _polish_sample(dictionary, data[n], *given)
 
 
 def polish_codes(
@@ -101,7 +104,7 @@ def polish_codes(
         Maximum share of a sample's norm in the coefficients discarded per round (of up to five), as if atoms were
         orthogonal.
     positive : bool
-        Whether codes must not be negative: coefficients that a refit makes negative are discarded.
+        Whether codes must not be negative: nonnegative least squares; negative codes given count as zero.
     n_jobs : int or None
         Threads.
 
@@ -122,7 +125,7 @@ def polish_codes(
 
     def task(chunk: int) -> Any:
         part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        _polish_chunk(atoms, samples[part], mask[part], polished[part], float(alpha), negligible, bool(positive))
+        _polish_chunk(atoms, samples[part], mask[part], polished[part], float(alpha), negligible, positive)
 
     try:
         workers.run(task, -(-len(data) // CHUNK))
@@ -134,7 +137,7 @@ def polish_codes(
 def merge_duplicates(dictionary: Array, codes: Array, constraints: Constraints = FREE) -> Array:
     """Add the codes of duplicate atoms, up to sign, to those of the first; the duplicates become unused.
 
-    With nonnegative codes opposite atoms are no duplicates. Known atoms are not merged with each other.
+    With nonnegative codes atoms of opposite sign are no duplicates. Known atoms are not merged with each other.
 
     Examples
     --------

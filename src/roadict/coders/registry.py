@@ -36,13 +36,15 @@ CODER_PARAMETERS: dict[str, tuple[str, ...]] = {
 
 GREEDY = ("omp", "mp", "sp", "cosamp")
 """Coders that compare atoms at unit norm."""
-NONNEGATIVE = ("lasso", "threshold")
+NONNEGATIVE = ("omp", "lasso", "basis-pursuit", "threshold")
 """Coders with a form for codes that are not negative."""
 REMEDIES = {
     "lasso": "pass a larger alpha",
     "basis-pursuit": "pass a larger epsilon, or remove near-duplicate atoms",
     "half": "pass a larger alpha or fewer n_nonzero_coefs",
 }
+UNMET = 1e-5
+"""Share of a sample's norm by which nonnegative basis pursuit may exceed its bound without a warning; float32 does."""
 DEFAULT_ALPHA = 0.1
 """Default weight, relative to the smallest one that makes all codes of a sample zero."""
 
@@ -78,7 +80,7 @@ def reject_positive(algorithm: str) -> None:
     >>> reject_positive("mp")
     Traceback (most recent call last):
     ...
-    ValueError: positive_code=True is not possible with "mp"; use "lasso" or "threshold"
+    ValueError: positive_code=True is not possible with "mp"; use "omp", "lasso", "basis-pursuit" or "threshold"
     """
     if algorithm not in NONNEGATIVE:
         *others, last = (f'"{name}"' for name in NONNEGATIVE)
@@ -179,7 +181,9 @@ def _encode(
         if algorithm in ("sp", "cosamp"):
             return (subspace_pursuit if algorithm == "sp" else cosamp)(problem, counts, n_jobs, sparse)
         bounds = _bounds(problem, epsilon)
-        return (omp if algorithm == "omp" else mp)(problem, counts, bounds, n_jobs, sparse)
+        if algorithm == "mp":
+            return mp(problem, counts, bounds, n_jobs, sparse)
+        return omp(problem, counts, bounds, n_jobs, sparse, positive)
     problem = scale_problem(data, observed, dictionary, per_atom=False, dtype=dtype)
     if algorithm == "threshold":
         return threshold(problem, _weights(problem, alpha), n_jobs, sparse, positive)
@@ -189,11 +193,29 @@ def _encode(
     elif algorithm == "lasso":
         codes, n_unconverged = lasso(problem, _weights(problem, alpha), start, n_jobs, sparse, positive)
     else:
-        codes, n_unconverged = basis_pursuit(problem, _bounds(problem, epsilon), n_jobs, sparse)
+        bounds = _bounds(problem, epsilon)
+        codes, n_unconverged = basis_pursuit(problem, bounds, n_jobs, sparse, positive)
+        if positive and warn:
+            _warn_unless_met(problem, dictionary, codes, bounds)
     if n_unconverged and warn:
         text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
         warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
     return codes
+
+
+def _warn_unless_met(problem: ScaledProblem, dictionary: Array, codes: Any, bounds: Array) -> None:
+    """Warn of samples that no nonnegative codes reproduce within their bounds."""
+    residual = problem.data - codes @ dictionary
+    if problem.observed.size:
+        residual = np.where(problem.observed, residual, 0)
+    sizes = [np.linalg.norm(rescale(rows, -problem.exponents[:, None]), axis=1) for rows in (residual, problem.data)]
+    n_unmet = int((sizes[0] > (bounds + UNMET) * sizes[1]).sum())
+    if n_unmet:
+        warn_user(
+            f"{n_unmet} of {len(bounds)} samples have no nonnegative codes within epsilon={bounds.max():g}; they are "
+            "coded by nonnegative least squares; pass a larger epsilon, or positive_code=False",
+            ConvergenceWarning,
+        )
 
 
 def default_sparsity(n_observed: Any) -> Any:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.checks import warn_user
-from roadict.coders.registry import CODER_PARAMETERS
+from roadict.coders.registry import CODER_PARAMETERS, reject_positive
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.learner import Coding, Learner
 from roadict.linalg import of_order_one, unit_rows
@@ -55,6 +55,11 @@ class AlternatingDictionaryLearning(Learner):
         its weight; None: the default of ``SparseCoder``.
     ridge : float, default=None
         For "simco": weight of the squared codes; 0 is primitive SimCO. None: 0.01.
+    positive_code : bool, default=False
+        Whether codes must not be negative, in the fit and in ``transform``; not with update="blotless", and only with
+        the coders "omp", "lasso", "basis-pursuit" and "threshold". Atoms then retain their signs.
+    positive_dict : bool, default=False
+        Whether atoms must not be negative; not with update="simco" or "blotless".
     max_iter : int, default=100
         Maximum number of iterations, each a coding stage and an update. The last fifth refines the best dictionary so
         far. Before that a greedy coder may raise the error, which helps to escape poor local minima.
@@ -79,7 +84,7 @@ class AlternatingDictionaryLearning(Learner):
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Atoms of unit norm; the entry of largest magnitude of each is positive.
+        Atoms of unit norm; the entry of largest magnitude of each is positive, unless positive_code.
     codes_ : array of shape (n_samples, n_components)
         Codes of the fit. ``transform`` codes anew and may differ.
     n_iter_ : int
@@ -118,6 +123,8 @@ class AlternatingDictionaryLearning(Learner):
         n_nonzero_coefs: int | None = None,
         alpha: float | None = None,
         ridge: float | None = None,
+        positive_code: bool = False,
+        positive_dict: bool = False,
         max_iter: int = 100,
         tol: float = 1e-4,
         dict_init: ArrayLike | None = None,
@@ -133,6 +140,8 @@ class AlternatingDictionaryLearning(Learner):
         self.n_nonzero_coefs = n_nonzero_coefs
         self.alpha = alpha
         self.ridge = ridge
+        self.positive_code = positive_code
+        self.positive_dict = positive_dict
         self.max_iter = max_iter
         self.tol = tol
         self.dict_init = dict_init
@@ -183,6 +192,8 @@ class AlternatingDictionaryLearning(Learner):
                 rule=Rule(self.max_iter, self.tol),
                 view=View(unit, watched=watched),
                 n_jobs=self.n_jobs,
+                positive_code=bool(self.positive_code),
+                positive_dict=bool(self.positive_dict),
                 checkpoints=checkpoints,
             )
         self._set_fit(fit, data.dtype)
@@ -221,6 +232,7 @@ class AlternatingDictionaryLearning(Learner):
             checks.real_number("alpha", self.alpha)
         if self.ridge is not None:
             checks.real_number("ridge", self.ridge, zero=True)
+        self._check_signs()
         for name in ("n_nonzero_coefs", "alpha", "ridge"):
             value = getattr(self, name)
             if value is not None and not self._uses(name):
@@ -229,18 +241,29 @@ class AlternatingDictionaryLearning(Learner):
                     "leave it out"
                 )
 
+    def _check_signs(self) -> None:
+        for name in ("positive_code", "positive_dict"):
+            checks.true_or_false(name, getattr(self, name))
+            if getattr(self, name) and name not in UPDATES[self.update].constraints:
+                able = " or ".join(f'"{update}"' for update, method in UPDATES.items() if name in method.constraints)
+                raise ValueError(f'{name}=True is not possible with update="{self.update}"; use {able}')
+        if self.positive_code and self._fit_coder is not None:
+            reject_positive(self._fit_coder)
+
     def _given_atoms(self, data: Array) -> Array | None:
         if self.dict_init is None:
             return None
-        return checks.given_dictionary(
-            "dict_init", self.dict_init, (self._n_atoms(data.shape[1]), data.shape[1]), data.dtype
-        )
+        shape = self._n_atoms(data.shape[1]), data.shape[1]
+        atoms = checks.given_dictionary("dict_init", self.dict_init, shape, data.dtype)
+        if self.positive_dict:
+            checks.nonnegative("dict_init", atoms, "positive_dict=True")
+        return atoms
 
     def _start(self, data: Array, seed: np.random.SeedSequence) -> Array:
         given = self._given_atoms(data)
         if given is not None:
             return unit_rows(given)[0]
-        return starting_atoms(data, self._n_atoms(data.shape[1]), streams(seed, START, 1)[0])
+        return starting_atoms(data, self._n_atoms(data.shape[1]), streams(seed, START, 1)[0], self.positive_dict)
 
     def _warn_unless_converged(self) -> None:
         message = None

@@ -188,6 +188,7 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             n_nonzero_coefs=n_nonzero_coefs,
             alpha=alpha,
             epsilon=epsilon,
+            positive_code=getattr(self, "positive_code", False),
             missing_values=getattr(self, "missing_values", None),
             n_jobs=self.n_jobs,
         )

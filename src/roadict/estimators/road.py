@@ -474,7 +474,7 @@ class ROAD(Learner):
         else:
             checks.whole_number("n_search_samples", self.n_search_samples, (self.n_components or 0) + 1)
         for name in ("store_codes", "positive_code", "positive_dict"):
-            checks.truth_value(name, getattr(self, name))
+            checks.true_or_false(name, getattr(self, name))
         if self.positive_code:
             reject_positive(self.transform_algorithm)
         check_known_atoms(self.fixed_atoms, self.positive_dict)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from roadict import checks
-from roadict.coders.registry import CODER_PARAMETERS, encode, encode_sparse, reject_unused
+from roadict.coders.registry import CODER_PARAMETERS, encode, encode_sparse, reject_positive, reject_unused
 from roadict.estimators.shared import check_sparse_output, decode, validate
 from roadict.tensors import like, plain
 
@@ -49,6 +49,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     epsilon : float, default=None
         Bound on the relative error ``‖x - codes @ dictionary‖ / ‖x‖`` of every sample, below 1. None: no bound for
         "omp" and "mp", 0 for "basis-pursuit". If it cannot be met, the best fit is returned.
+    positive_code : bool, default=False
+        Whether codes must not be negative; for "omp", "lasso", "basis-pursuit" and "threshold". "omp" then takes atoms
+        of positive correlation only, and ends where there is none. If nonnegative codes cannot meet the bound of
+        "basis-pursuit", it warns and returns the nearest ones, those of nonnegative least squares.
     missing_values : None or np.nan, default=None
         np.nan: NaN marks an unobserved entry; samples are coded from the others. None: NaN is an error.
     n_jobs : int, default=None
@@ -71,6 +75,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     >>> SparseCoder(dictionary, algorithm="omp", n_nonzero_coefs=1).transform([[3.0, 4.0], [2.0, 0.0]])
     array([[0., 0., 5.],
            [2., 0., 0.]])
+
+    Codes that are not negative, such as abundances of materials in a spectrum:
+
+    >>> SparseCoder(dictionary, algorithm="lasso", alpha=0.1, positive_code=True).transform([[3.0, -4.0]])
+    array([[2.9, 0. , 0. ]])
     """
 
     def __init__(
@@ -81,6 +90,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_nonzero_coefs: int | None = None,
         alpha: float | None = None,
         epsilon: float | None = None,
+        positive_code: bool = False,
         missing_values: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -89,6 +99,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.n_nonzero_coefs = n_nonzero_coefs
         self.alpha = alpha
         self.epsilon = epsilon
+        self.positive_code = positive_code
         self.missing_values = missing_values
         self.n_jobs = n_jobs
 
@@ -154,6 +165,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             n_nonzero_coefs=self.n_nonzero_coefs,
             alpha=self.alpha,
             epsilon=self.epsilon,
+            positive=self.positive_code,
             n_jobs=self.n_jobs,
         )
 
@@ -196,7 +208,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             checks.real_number("alpha", self.alpha, zero=True)
         if self.epsilon is not None and checks.real_number("epsilon", self.epsilon, zero=True) >= 1:
             raise ValueError(f"epsilon={self.epsilon:g} must be below 1, the error of all-zero codes")
+        checks.true_or_false("positive_code", self.positive_code)
         checks.threads("n_jobs", self.n_jobs)
+        if self.positive_code:
+            reject_positive(self.algorithm)
         reject_unused(self.algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
         return checks.matrix("dictionary", self.dictionary)
 

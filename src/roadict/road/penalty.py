@@ -48,10 +48,9 @@ class Schedule(NamedTuple):
 
 TRIAL = Schedule(3.0, 0.05, 150, 550)
 """A short run, for problems where success can be verified."""
-SIGNED = Schedule(3.0, 0.1, 350, 420)
-"""The same with nonnegative codes or atoms, also before a descent. Of 20 exact problems (200 samples), it solved 20 with
-atoms of any sign and 19 with nonnegative ones; ``TRIAL`` 10 and 5 of 12. At 20 dB, a descent after it missed 0.6 and
-0.8 atoms, after ``BEFORE_DESCENT`` 1.1 and 1.75."""
+SIGNED_TRIAL = Schedule(3.0, 0.1, 350, 420)
+"""The same with nonnegative codes or atoms. Of 20 exact problems of 200 samples it solved 20 with atoms of any sign and
+19 with nonnegative ones; ``TRIAL`` 10 and 5 of 12."""
 BRIEF = Schedule(3.0, 0.05, 400, 800)
 """For fewer atoms than features, where the error bound is near the floor: leaves time for slow convergence."""
 GENTLE = Schedule(3.0, 0.025, 700, 800)
@@ -63,6 +62,9 @@ WILD = Schedule(0.25, 0.5, 0, 1000)
 
 BEFORE_DESCENT = Schedule(0.25, 0.5, 0, 500)
 """The same, shorter: a descent follows, and settles the atoms faster."""
+SIGNED_BEFORE_DESCENT = Schedule(3.0, 0.2, 350, 420)
+"""With nonnegative codes or atoms. At 20 dB a descent after it missed 0.5 atoms of any sign and 0.7 nonnegative ones,
+after ``BEFORE_DESCENT`` 1.1 and 1.75, after ``SIGNED_TRIAL`` 0.6 and 0.8."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,8 @@ def annealings(
     signed : bool
         Whether codes or atoms are nonnegative.
     """
-    trials = [SIGNED if signed else TRIAL] * trial
-    brief = SIGNED if signed else BEFORE_DESCENT
+    trials = [SIGNED_TRIAL if signed else TRIAL] * trial
+    brief = SIGNED_BEFORE_DESCENT if signed else BEFORE_DESCENT
     schedules = [brief] * (n_init or (7 if scarce else 4)) if descends else _schedules(ratio, n_init, trials, scarce)
     return tuple(_annealing(schedule, rho, max_iter) for schedule in schedules)
 

@@ -50,7 +50,7 @@ def _update_block(residuals: Array, dictionary: Array, codes: Array, block: NDAr
     values = codes[np.ix_(used, block)]
     target = residuals[used] + values @ dictionary[block]
     atoms = total_least_squares(target, dictionary[block], values)
-    values = refit(target, atoms, values, 0.0)
+    values = refit(target, atoms, values, 0.0, False)
     rest = residual(target, atoms, values)
     if energies(rest).sum() < energies(residuals[used]).sum():
         dictionary[block] = atoms

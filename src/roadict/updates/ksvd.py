@@ -13,6 +13,8 @@ MAX_STEPS = 60
 MAX_SQUARINGS = 10
 CONVERGED = 1e-28
 """Squared change of a unit vector below which it has converged."""
+MAX_NONNEGATIVE_STEPS = 50
+"""Maximum number of alternations for an atom and codes that must not be negative."""
 
 
 @kernel
@@ -74,7 +76,27 @@ def _approximate_atom(restricted, atom, values):
 
 
 @kernel
-def _sweep(residuals, dictionary, codes, exact):
+def _nonnegative_atom(restricted, atom, values, positive_code, positive_dict, n_steps):
+    """The best atom for the current codes, then the best codes for it, in turn; neither step raises the error."""
+    for _ in range(n_steps):
+        image = values @ restricted
+        if positive_dict:
+            image = np.maximum(image, 0.0)
+        length = np.sqrt(np.sum(image * image))
+        if not length > 0:
+            break
+        image /= length
+        change = np.sum((image - atom) ** 2)
+        atom, values = image, restricted @ image
+        if positive_code:
+            values = np.maximum(values, 0.0)
+        if change < CONVERGED:
+            break
+    return atom
+
+
+@kernel
+def _sweep(residuals, dictionary, codes, exact, positive_code, positive_dict):
     """Update all atoms, codes and residuals in place."""
     starts, samples = csc_structure(codes)
     for k in range(len(dictionary)):
@@ -88,8 +110,14 @@ def _sweep(residuals, dictionary, codes, exact):
             values[i] = codes[used[i], k]
             for m in range(len(atom)):
                 restricted[i, m] = residuals[used[i], m] + values[i] * atom[m]
-        atom = _exact_atom(restricted, atom, values) if exact else _approximate_atom(restricted, atom, values)
+        if positive_code or positive_dict:
+            n_steps = MAX_NONNEGATIVE_STEPS if exact else 1
+            atom = _nonnegative_atom(restricted, atom, values, positive_code, positive_dict, n_steps)
+        else:
+            atom = _exact_atom(restricted, atom, values) if exact else _approximate_atom(restricted, atom, values)
         values = restricted @ atom
+        if positive_code:
+            values = np.maximum(values, 0.0)
         dictionary[k] = atom
         for i in range(len(used)):
             codes[used[i], k] = values[i]
@@ -97,25 +125,33 @@ def _sweep(residuals, dictionary, codes, exact):
                 residuals[used[i], m] = restricted[i, m] - values[i] * atom[m]
 
 
-def _update(data: Array, dictionary: Array, codes: Array, exact: bool) -> tuple[Array, Array]:
+def _update(
+    data: Array, dictionary: Array, codes: Array, exact: bool, positive_code: bool, positive_dict: bool
+) -> tuple[Array, Array]:
     atoms, values = dictionary.astype(np.float64), codes.astype(np.float64)
     samples = data.astype(np.float64, copy=False)
-    _sweep(residual(samples, atoms, values), atoms, values, exact)
+    _sweep(residual(samples, atoms, values), atoms, values, exact, positive_code, positive_dict)
     return atoms, values
 
 
-def ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
+def ksvd(
+    data: Array, dictionary: Array, codes: Array, *, positive_code: bool = False, positive_dict: bool = False
+) -> tuple[Array, Array]:
     """Update by K-SVD (Aharon, Elad and Bruckstein 2006).
 
     For every atom k in turn, with E = data - Σ_{j≠k} codes_j atom_j on the samples that use atom k, minimises
     ``‖E - outer(codes_k, atom_k)‖_F²`` over unit atoms and codes: the top singular pair of E. The data error never
-    rises, and no code leaves its support.
+    rises, and no code leaves its support. If codes or atoms must not be negative, the pair is a local minimum instead,
+    reached from the given one by least squares over the atom and over the codes in turn, without what is negative, as
+    in nonnegative K-SVD (Aharon, Elad and Bruckstein 2005). Nor does the error rise then; codes may become zero.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; those given are not.
 
     Returns
     -------
@@ -129,10 +165,12 @@ def ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
     >>> np.round(codes @ dictionary - data, 12).any()
     np.False_
     """
-    return _update(data, dictionary, codes, True)
+    return _update(data, dictionary, codes, True, positive_code, positive_dict)
 
 
-def approximate_ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
+def approximate_ksvd(
+    data: Array, dictionary: Array, codes: Array, *, positive_code: bool = False, positive_dict: bool = False
+) -> tuple[Array, Array]:
     """Update as ``ksvd`` does, with one power step in place of the SVD (Rubinstein, Zibulevsky and Elad 2008).
 
     For every atom k in turn, minimises ``‖E - outer(codes_k, atom_k)‖_F²`` over the unit atom, then over its codes.
@@ -142,10 +180,12 @@ def approximate_ksvd(data: Array, dictionary: Array, codes: Array) -> tuple[Arra
     data : array of shape (n_samples, n_features)
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; those given are not.
 
     Returns
     -------
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
     """
-    return _update(data, dictionary, codes, False)
+    return _update(data, dictionary, codes, False, positive_code, positive_dict)

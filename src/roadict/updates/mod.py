@@ -3,23 +3,28 @@
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from roadict.updates.sparse import Array, energies, products
+from roadict.updates.sparse import Array, energies, nonnegative_atoms, products
 
 WELL_POSED = 1e-7
 """Minimum ratio of smallest to largest Cholesky pivot for solving the normal equations."""
 
 
-def mod(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
+def mod(
+    data: Array, dictionary: Array, codes: Array, *, positive_code: bool = False, positive_dict: bool = False
+) -> tuple[Array, Array]:
     """Update by least squares (Engan, Aase and Husøy 1999).
 
     Minimises ``‖data - codes @ dictionary‖_F²`` over the dictionary, then moves the norms of the atoms to their codes.
-    If the codes do not determine the atoms, takes the solution of least norm; unused atoms do not change.
+    If the codes do not determine the atoms, takes the solution of least norm; unused atoms do not change. If atoms must
+    not be negative, this is nonnegative least squares, feature by feature, and exact too.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; those given are not. The codes' signs do not change anyway.
 
     Returns
     -------
@@ -35,7 +40,11 @@ def mod(data: Array, dictionary: Array, codes: Array) -> tuple[Array, Array]:
            [1., 0.]]), array([6., 0.]))
     """
     samples, values = data.astype(np.float64, copy=False), codes.astype(np.float64, copy=False)
-    atoms = _least_squares(values, samples)
+    if positive_dict:
+        gram, cross = products(values, samples)
+        atoms: Array = nonnegative_atoms(gram, cross, dictionary.astype(np.float64))
+    else:
+        atoms = _least_squares(values, samples)
     lengths = np.sqrt(energies(atoms))
     unused = lengths == 0
     if unused.any():

@@ -24,19 +24,24 @@ class Update:
     penalty : callable or None
         ``penalty(codes, alpha)``, added to half the squared error by updates that choose the support of the codes;
         None: the support is fixed and a coder is needed.
+    constraints : tuple of str
+        Which of "positive_code" and "positive_dict" step can respect; keyword parameters of it.
     """
 
     step: Callable[..., tuple[Array, Array]]
     parameters: tuple[str, ...] = ()
     penalty: Callable[[Array, float], float] | None = None
+    constraints: tuple[str, ...] = ()
 
+
+BOTH = ("positive_code", "positive_dict")
 
 UPDATES = {
-    "mod": Update(mod),
-    "ksvd": Update(ksvd),
-    "approximate-ksvd": Update(approximate_ksvd),
-    "simco": Update(simco, ("ridge",)),
+    "mod": Update(mod, constraints=BOTH),
+    "ksvd": Update(ksvd, constraints=BOTH),
+    "approximate-ksvd": Update(approximate_ksvd, constraints=BOTH),
+    "simco": Update(simco, ("ridge",), constraints=("positive_code",)),
     "blotless": Update(blotless),
-    "sequential": Update(sequential, ("alpha",), absolute_penalty),
-    "consistent-sequential": Update(consistent_sequential, ("alpha",), adaptive_penalty),
+    "sequential": Update(sequential, ("alpha",), absolute_penalty, BOTH),
+    "consistent-sequential": Update(consistent_sequential, ("alpha",), adaptive_penalty, BOTH),
 }

@@ -14,7 +14,15 @@ NEGLIGIBLE = 1e-12
 """Share of a sample's squared norm below which its error is rounding, so that it needs no new atom."""
 
 
-def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0.0) -> tuple[Array, Array]:
+def replace_atoms(
+    data: Array,
+    dictionary: Array,
+    codes: Array,
+    alpha: float = 0.0,
+    *,
+    positive_code: bool = False,
+    positive_dict: bool = False,
+) -> tuple[Array, Array]:
     """Replace unused atoms, and one of every pair of duplicates, by the worst-represented samples.
 
     The codes of a duplicate are added to those of its counterpart; the sample is then coded by its new atom alone. An
@@ -27,6 +35,10 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
     alpha : float
+    positive_code : bool
+        Whether codes must not be negative: atoms of opposite sign are then no duplicates.
+    positive_dict : bool
+        Whether atoms must not be negative: a sample without its negative entries becomes an atom.
 
     Returns
     -------
@@ -41,12 +53,13 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
            [0., 1.]]), array([[1., 0.],
            [0., 2.]]))
     """
-    candidates = _candidates(dictionary, codes)
+    candidates = _candidates(dictionary, codes, positive_code)
     if not candidates:
         return dictionary, codes
     dictionary, codes = dictionary.copy(), codes.copy()
     residuals = residual(data, dictionary, codes)
     errors = energies(residuals)
+    lost = energies(np.minimum(data, 0)) if positive_dict else np.zeros(len(data))  # what no such atom reproduces
     for atom, nearest in candidates:
         moved = np.flatnonzero(codes[:, atom])
         sign = np.sign(dictionary[atom] @ dictionary[nearest])
@@ -54,18 +67,19 @@ def replace_atoms(data: Array, dictionary: Array, codes: Array, alpha: float = 0
         changed = residuals[moved] + np.outer(codes[moved, atom], apart)
         after = errors.copy()
         after[moved] = energies(changed)
-        worst = int(after.argmax())
-        gain = after[worst] - 2 * alpha * np.sqrt(after[worst])
-        length = np.linalg.norm(data[worst])
-        if gain <= after.sum() - errors.sum() or after[worst] <= NEGLIGIBLE * length**2:
+        worst = int((after - lost).argmax())
+        new = np.maximum(data[worst], 0) if positive_dict else data[worst]
+        gain = after[worst] - lost[worst] - 2 * alpha * np.sqrt(after[worst])
+        length = np.linalg.norm(new)
+        if gain <= after.sum() - errors.sum() or after[worst] <= NEGLIGIBLE * length**2 or length == 0:
             continue
         codes[moved, nearest] += sign * codes[moved, atom]
         codes[moved, atom] = 0
         residuals[moved] = changed
-        dictionary[atom] = data[worst] / length
+        dictionary[atom] = new / length
         codes[worst] = 0
         codes[worst, atom] = length
-        residuals[worst], after[worst] = 0, 0
+        residuals[worst], after[worst] = data[worst] - new, lost[worst]
         errors = after
     return dictionary, codes
 
@@ -80,12 +94,13 @@ def _has_duplicates(dictionary):
     return False
 
 
-def _candidates(dictionary: Array, codes: Array) -> list[tuple[int, int]]:
+def _candidates(dictionary: Array, codes: Array, positive: bool) -> list[tuple[int, int]]:
     """Unused atoms, and the less used of every pair of duplicates, each with the atom nearest to it."""
     usage = atom_usage(codes)
     if usage.all() and not _has_duplicates(dictionary):
         return []
-    near = np.abs(dictionary @ dictionary.T)
+    gram = dictionary @ dictionary.T
+    near = gram if positive else np.abs(gram)
     np.fill_diagonal(near, 0)
     found, excluded = [], usage == 0
     for atom in np.flatnonzero(excluded):
@@ -99,7 +114,9 @@ def _candidates(dictionary: Array, codes: Array) -> list[tuple[int, int]]:
     return found
 
 
-def replace_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
+def replace_rare_atoms(
+    data: Array, dictionary: Array, codes: Array, *, positive_code: bool = False, positive_dict: bool = False
+) -> Array:
     """Replace rarely used atoms by the residuals of the worst-represented samples.
 
     A rarely used atom indicates that another one was missed, and its samples can be coded almost as well without it.
@@ -110,6 +127,8 @@ def replace_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
     data : array of shape (n_samples, n_features)
     dictionary : array of shape (n_components, n_features), rows of unit norm
     codes : array of shape (n_samples, n_components)
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; residuals become atoms without their negative entries.
 
     Returns
     -------
@@ -121,7 +140,9 @@ def replace_rare_atoms(data: Array, dictionary: Array, codes: Array) -> Array:
         return dictionary
     others = codes.copy()
     others[:, rare] = 0
-    residuals = residual(data, dictionary, refit(data, dictionary, others, 0.0))
+    residuals = residual(data, dictionary, refit(data, dictionary, others, 0.0, positive_code))
+    if positive_dict:
+        residuals = np.maximum(residuals, 0)
     errors = energies(residuals)
     worst = np.argsort(-errors, kind="stable")[: len(rare)]
     worst = worst[errors[worst] > NEGLIGIBLE * energies(data[worst])]

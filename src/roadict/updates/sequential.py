@@ -10,23 +10,26 @@ ROUNDS = 2
 
 
 @kernel
-def _shrunk(value, alpha, adaptive):
-    """Soft-threshold at alpha; ``adaptive``: by alpha²/|value|, which hardly shrinks large coefficients."""
-    size = abs(value)
+def _shrunk(value, alpha, adaptive, positive):
+    """Soft-threshold at alpha; ``adaptive``: by alpha²/|value|, which hardly shrinks large coefficients.
+
+    ``positive``: negative values become zero, where both penalties on codes that are not negative are smallest.
+    """
+    size = max(value, 0.0) if positive else abs(value)
     if size <= alpha:
         return 0.0
     return np.sign(value) * (size - (alpha * alpha / size if adaptive else alpha))
 
 
 @kernel
-def _recode(residuals, atom, values, alpha, adaptive):
+def _recode(residuals, atom, values, alpha, adaptive, positive):
     """Fit the codes of one atom, updating the residuals, in place."""
     for n in range(len(residuals)):
         row = residuals[n]
         inner = 0.0
         for m in range(len(row)):
             inner += row[m] * atom[m]
-        new = _shrunk(inner + values[n], alpha, adaptive)
+        new = _shrunk(inner + values[n], alpha, adaptive, positive)
         step = new - values[n]
         if step != 0:
             values[n] = new
@@ -35,14 +38,16 @@ def _recode(residuals, atom, values, alpha, adaptive):
 
 
 @kernel
-def _redirect(residuals, atom, values):
-    """Fit one atom to its codes, updating the residuals, in place."""
+def _redirect(residuals, atom, values, positive):
+    """Fit one atom, ``positive``: without negative entries, to its codes, updating the residuals, in place."""
     used = np.flatnonzero(values)
     image = np.zeros(len(atom))
     for i in range(len(used)):
         value, row = values[used[i]], residuals[used[i]]
         for m in range(len(atom)):
             image[m] += value * (row[m] + value * atom[m])
+    if positive:
+        image = np.maximum(image, 0.0)
     length = np.sqrt(np.sum(image * image))
     if length > 0:
         image /= length
@@ -54,23 +59,33 @@ def _redirect(residuals, atom, values):
 
 
 @kernel
-def _sweep(residuals, dictionary, codes, alpha, adaptive):
+def _sweep(residuals, dictionary, codes, alpha, adaptive, positive_code, positive_dict):
     """Update all atoms, codes (one row per atom) and residuals in place."""
     for k in range(len(dictionary)):
         for _ in range(ROUNDS):
-            _redirect(residuals, dictionary[k], codes[k])
-            _recode(residuals, dictionary[k], codes[k], alpha, adaptive)
+            _redirect(residuals, dictionary[k], codes[k], positive_dict)
+            _recode(residuals, dictionary[k], codes[k], alpha, adaptive, positive_code)
 
 
-def _update(data: Array, dictionary: Array, codes: Array, alpha: float, adaptive: bool) -> tuple[Array, Array]:
+def _update(
+    data: Array, dictionary: Array, codes: Array, alpha: float, adaptive: bool, positive_code: bool, positive_dict: bool
+) -> tuple[Array, Array]:
     atoms, samples = dictionary.astype(np.float64), data.astype(np.float64, copy=False)
     start = codes.astype(np.float64, copy=False)
     values = np.array(start.T, order="C")  # a copy: the sweep writes to it
-    _sweep(residual(samples, atoms, start), atoms, values, float(alpha), adaptive)
+    _sweep(residual(samples, atoms, start), atoms, values, float(alpha), adaptive, positive_code, positive_dict)
     return atoms, np.ascontiguousarray(values.T)
 
 
-def sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) -> tuple[Array, Array]:
+def sequential(
+    data: Array,
+    dictionary: Array,
+    codes: Array,
+    *,
+    alpha: float,
+    positive_code: bool = False,
+    positive_dict: bool = False,
+) -> tuple[Array, Array]:
     """Update atoms and codes with an ℓ1 penalty (Seghouane and Hanif 2015).
 
     For every atom k in turn, with E = data - Σ_{j≠k} codes_j atom_j on all samples, lowers
@@ -84,6 +99,8 @@ def sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) ->
     codes : array of shape (n_samples, n_components)
     alpha : float
         Threshold; half of the paper's λ.
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; those given are not.
 
     Returns
     -------
@@ -99,10 +116,18 @@ def sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) ->
     array([[2.],
            [0.]])
     """
-    return _update(data, dictionary, codes, alpha, False)
+    return _update(data, dictionary, codes, alpha, False, positive_code, positive_dict)
 
 
-def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha: float) -> tuple[Array, Array]:
+def consistent_sequential(
+    data: Array,
+    dictionary: Array,
+    codes: Array,
+    *,
+    alpha: float,
+    positive_code: bool = False,
+    positive_dict: bool = False,
+) -> tuple[Array, Array]:
     """Update atoms and codes with an adaptive penalty (Seghouane and Iqbal 2018).
 
     As ``sequential``, with a weight alpha²/|z| on |code|, where z is the least-squares code: large codes are hardly
@@ -116,6 +141,8 @@ def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha
     codes : array of shape (n_samples, n_components)
     alpha : float
         Threshold, in the units of the codes.
+    positive_code, positive_dict : bool
+        Whether codes, or atoms, must not be negative; those given are not.
 
     Returns
     -------
@@ -130,7 +157,7 @@ def consistent_sequential(data: Array, dictionary: Array, codes: Array, *, alpha
     array([[3.75],
            [0.  ]])
     """
-    return _update(data, dictionary, codes, alpha, True)
+    return _update(data, dictionary, codes, alpha, True, positive_code, positive_dict)
 
 
 def absolute_penalty(codes: Array, alpha: float) -> float:

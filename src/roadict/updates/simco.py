@@ -10,7 +10,9 @@ MAX_SEARCH_STEPS = 20
 """Maximum number of halvings or doublings of the step in the line search."""
 
 
-def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -> tuple[Array, Array]:
+def simco(
+    data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0, positive_code: bool = False
+) -> tuple[Array, Array]:
     """Update by simultaneous codeword optimisation (Dai, Xu and Wang 2012).
 
     Lowers ``f(dictionary) = min ‖data - codes @ dictionary‖_F² + ridge ‖codes‖_F²``, the minimum over codes on the
@@ -25,6 +27,8 @@ def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -
     codes : array of shape (n_samples, n_components)
         Only their support is used.
     ridge : float
+    positive_code : bool
+        Whether codes must not be negative: the minimum is then over such codes, which f has a gradient for as well.
 
     Returns
     -------
@@ -34,7 +38,7 @@ def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -
     """
     samples = data.astype(np.float64, copy=False)
     atoms: Array = dictionary.astype(np.float64, copy=False)
-    value, values, residuals = _evaluate(samples, atoms, codes.astype(np.float64, copy=False), ridge)
+    value, values, residuals = _evaluate(samples, atoms, codes.astype(np.float64, copy=False), ridge, positive_code)
     for _ in range(STEPS):
         gram, downhill = products(values, residuals)
         downhill -= np.sum(downhill * atoms, axis=1, keepdims=True) * atoms
@@ -42,16 +46,16 @@ def simco(data: Array, dictionary: Array, codes: Array, *, ridge: float = 0.0) -
         if not curvature > 0:
             break
         step = float(np.sum(downhill**2)) / curvature
-        found = _line_search(samples, atoms, values, ridge, downhill, step, value)
+        found = _line_search(samples, atoms, values, ridge, downhill, step, value, positive_code)
         if found is None:
             break
         value, atoms, values, residuals = found
     return atoms, values
 
 
-def _evaluate(data: Array, dictionary: Array, codes: Array, ridge: float) -> tuple[float, Array, Array]:
+def _evaluate(data: Array, dictionary: Array, codes: Array, ridge: float, positive: bool) -> tuple[float, Array, Array]:
     """Return f, its minimising codes, and their residuals."""
-    fitted = refit(data, dictionary, codes, ridge)
+    fitted = refit(data, dictionary, codes, ridge, positive)
     residuals = residual(data, dictionary, fitted)
     return float(energies(residuals).sum() + ridge * np.sum(fitted**2)), fitted, residuals
 
@@ -66,13 +70,20 @@ def _geodesic_step(dictionary: Array, direction: Array, step: float) -> Array:
 
 
 def _line_search(
-    data: Array, dictionary: Array, codes: Array, ridge: float, direction: Array, step: float, value: float
+    data: Array,
+    dictionary: Array,
+    codes: Array,
+    ridge: float,
+    direction: Array,
+    step: float,
+    value: float,
+    positive: bool,
 ) -> tuple[float, Array, Array, Array] | None:
     """Double the step while that lowers f, or halve it until f is lowered; None: it never is."""
 
     def evaluate_at(length: float) -> tuple[float, Array, Array, Array]:
         atoms = _geodesic_step(dictionary, direction, length)
-        reached, values, residuals = _evaluate(data, atoms, codes, ridge)
+        reached, values, residuals = _evaluate(data, atoms, codes, ridge, positive)
         return reached, atoms, values, residuals
 
     best = evaluate_at(step)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.kernels import kernel, solve_positive
+from roadict.kernels import kernel, solve_nonnegative, solve_positive
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
@@ -121,10 +121,27 @@ def products(codes, data):
 
 
 @kernel
-def refit(data, dictionary, codes, ridge):
+def nonnegative_atoms(gram, cross, dictionary):
+    """Minimise ``‖data - codes @ dictionary‖`` over nonnegative atoms, from given ones; unused ones become zero.
+
+    gram, cross: the ``products`` of codes and data. Features are independent of each other.
+    """
+    atoms = np.zeros_like(cross)
+    used = np.flatnonzero(np.diag(gram))
+    among = np.ascontiguousarray(gram[used][:, used])
+    for m in range(cross.shape[1]):
+        found = solve_nonnegative(among, cross[:, m][used], dictionary[:, m][used])
+        for i in range(len(used)):
+            atoms[used[i], m] = found[i]
+    return atoms
+
+
+@kernel
+def refit(data, dictionary, codes, ridge, positive):
     """Minimise ``‖data - codes @ dictionary‖² + ridge ‖codes‖²`` over the codes on their support.
 
-    Nearly dependent, redundant atoms get zero codes, and so may leave the support.
+    ``positive``: over codes that are not negative, from the given ones. Nearly dependent, redundant atoms get zero
+    codes, and so may leave the support.
     """
     n_samples, n_components = codes.shape
     gram = dictionary @ dictionary.T
@@ -144,7 +161,13 @@ def refit(data, dictionary, codes, ridge):
             for j in range(size):
                 matrix[i, j] = gram[support[i], support[j]]
             matrix[i, i] += ridge
-        solve_positive(matrix, target)
+        if positive:
+            start = np.empty(size)
+            for i in range(size):
+                start[i] = codes[n, support[i]]
+            target = solve_nonnegative(matrix, target, start)
+        else:
+            solve_positive(matrix, target)
         for i in range(size):
             fitted[n, support[i]] = target[i]
     return fitted
