@@ -154,8 +154,12 @@ def _learn_from_some(
 
 
 def _undetermined(best: Fit, searched: Plan) -> bool:
-    """Whether the starts ended at the same objective with other atoms, so that none was searched."""
-    return best.n_starts <= searched.n_unsearched and best.n_agreed < searched.required_agreement
+    """Whether the starts of a Lasso fit ended at the same objective with other atoms, so that none was searched.
+
+    Under an error bound a step takes more codings: shaken atoms took half the time of a fit again, for 0.08 %.
+    """
+    alike = best.n_starts <= searched.n_unsearched and best.n_agreed < searched.required_agreement
+    return alike and searched.alpha > 0
 
 
 def _pass_over_all(
