@@ -160,7 +160,9 @@ def annealings(
     """
     trials = [SIGNED_TRIAL if signed else TRIAL] * trial
     brief = SIGNED_BEFORE_DESCENT if signed else BEFORE_DESCENT
-    schedules = [brief] * (n_init or (7 if scarce else 4)) if descends else _schedules(ratio, n_init, trials, scarce)
+    schedules = (
+        [brief] * (n_init or (7 if scarce or signed else 4)) if descends else _schedules(ratio, n_init, trials, scarce)
+    )
     return tuple(_annealing(schedule, rho, max_iter) for schedule in schedules)
 
 
