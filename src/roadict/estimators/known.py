@@ -30,29 +30,34 @@ def check_known_atoms(fixed_atoms: Any, positive_dict: bool) -> None:
         checks.nonnegative("fixed_atoms", atoms, "positive_dict=True")
 
 
-def check_reachable(data: Array, n_components: int, parameters: Parameters, comm: Comm) -> None:
-    """Refuse known atoms that do not suit the data, and data of which nothing can be reached; warn if a part cannot.
+def check_width(parameters: Parameters, n_features: int, n_components: int) -> None:
+    """Raise ValueError for known atoms of another width than the data, or more of them than atoms."""
+    atoms = parameters.fixed_atoms
+    if atoms is None:
+        return
+    if atoms.shape[1] != n_features:
+        raise ValueError(
+            f"fixed_atoms has {checks.plural(atoms.shape[1], 'column')}, but X has "
+            f"{checks.plural(n_features, 'feature')}; pass atoms of that width"
+        )
+    if len(atoms) > n_components:
+        raise ValueError(
+            f"fixed_atoms has {checks.plural(len(atoms), 'row')}, which count in n_components={n_components}; pass "
+            f"n_components={len(atoms)} or more"
+        )
+
+
+def check_reachable(data: Array, parameters: Parameters, comm: Comm) -> None:
+    """Refuse data of which nonnegative codes and atoms reach nothing; warn if they cannot reach a part.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features)
         This rank's samples.
-    n_components : int
     parameters : Parameters
     comm : Comm
     """
-    atoms, constraints = parameters.fixed_atoms, parameters.constraints
-    if atoms is not None and atoms.shape[1] != data.shape[1]:
-        raise ValueError(
-            f"fixed_atoms has {checks.plural(atoms.shape[1], 'column')}, but X has "
-            f"{checks.plural(data.shape[1], 'feature')}; pass atoms of that width"
-        )
-    if constraints.n_fixed > n_components:
-        raise ValueError(
-            f"fixed_atoms has {checks.plural(constraints.n_fixed, 'row')}, which count in "
-            f"n_components={n_components}; pass n_components={constraints.n_fixed} or more"
-        )
-    if not (constraints.positive_code and constraints.positive_dict):
+    if not (parameters.positive_code and parameters.positive_dict):
         return
     share = negative_share(data, comm)
     remedy = "leave positive_code or positive_dict out, or remove negative values from X"

@@ -26,7 +26,7 @@ from roadict.estimators.consistency import (
     consistent_start,
     shared_seed,
 )
-from roadict.estimators.known import check_known_atoms, check_reachable, known_atoms
+from roadict.estimators.known import check_known_atoms, check_reachable, check_width, known_atoms
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.parts import take_part
 from roadict.estimators.rows import all_codes, first_samples, large_rows
@@ -352,8 +352,10 @@ class ROAD(Learner):
             given = first_samples(large, self._n_atoms(large.shape[1]), self._parameters(), comm)
         data, observed, weights, rows = used_samples(*given, comm)
         n_components = self._n_atoms(data.shape[1])
-        check_reachable(data, n_components, self._parameters(), comm)
-        request = Request(data, observed, n_components, self._parameters(), comm, weights)
+        parameters = self._parameters()
+        check_width(parameters, data.shape[1], n_components)
+        check_reachable(data, parameters, comm)
+        request = Request(data, observed, n_components, parameters, comm, weights)
         plan = request.plan()
         if plan.warning is not None and comm.rank == 0:
             warn_user(plan.warning)

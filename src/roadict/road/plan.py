@@ -400,7 +400,9 @@ def _relative_bound(
     if bound >= floor:
         return bound, None
     remedy = 'pass epsilon="auto", a larger number or more components'
-    reach = f"relative error that n_components={n_components} atoms can reach on this data"
+    signs = parameters.positive_code and parameters.positive_dict
+    kind = "nonnegative atoms with nonnegative codes" if signs else "atoms"
+    reach = f"relative error that n_components={n_components} {kind} can reach on this data"
     if observed is not None:
         return bound, f"epsilon={bound:g} is below {floor:.3g}, an estimate of the smallest {reach}; {remedy}"
     raise ValueError(f"epsilon={bound:g} is below {floor:.6g}, the smallest {reach}; {remedy}")
