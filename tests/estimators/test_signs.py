@@ -104,7 +104,7 @@ def test_the_lasso_objective_is_at_most_that_of_scikit_learn(positive_code, posi
     model = fitted(data, 14, formulation="lasso", alpha=alpha, max_iter=2000, **signs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        peer = DictionaryLearning(14, alpha=alpha, fit_algorithm="cd", random_state=0, **signs).fit(data)
+        peer = DictionaryLearning(14, alpha=alpha, fit_algorithm="cd", max_iter=100, random_state=0, **signs).fit(data)
     codes = model.sparse_coder("lasso", alpha=alpha)
     values = []
     for atoms in (model.components_, unit_rows(peer.components_)[0]):
