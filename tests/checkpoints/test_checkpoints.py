@@ -62,7 +62,7 @@ def test_the_exact_finish_is_not_tried_twice_at_the_same_residual(tmp_path, monk
     """A resumed run tries it next at the next, smaller residual."""
     tried, tries_at = [], []
 
-    def find_exact_fit(data, atoms, *rest):
+    def find_exact_fit(data, atoms, *rest, **constraints):
         tried.append(atoms.copy())
 
     monkeypatch.setattr("roadict.road.multistart.find_exact_fit", find_exact_fit)
