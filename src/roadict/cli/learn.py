@@ -56,6 +56,7 @@ from roadict.cli.options import (
     TolOption,
 )
 from roadict.cli.stability import measure_and_save, stability_summary
+from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, stop_requests
 from roadict.tensors import is_sparse
 
@@ -375,32 +376,6 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: s
             if callback is not None:
                 callback(snapshot)
             advance(snapshot.iteration, snapshot.max_iter, measures_text(snapshot))
-
-
-def report(model: "Learned") -> None:
-    """Print how a fit ended."""
-    unused = int((model.atom_usage_ == 0).sum())
-    typer.echo(
-        f"{model.stop_reason_} after {model.n_iter_} iterations{_starts(model)}: objective {model.objective_:.6g}, "
-        f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
-        f"{unused} of {len(model.components_)} atoms unused"
-    )
-    if model.codes_ is None:
-        typer.echo("the codes of so many samples are not stored; roadict encode --sparse computes them")
-    if getattr(model, "epsilon_path_", None) is not None and model.epsilon_:
-        typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
-    advice = getattr(model, "dense_advice", "")
-    if advice and model.stop_reason_ == "converged":
-        typer.echo(advice)
-
-
-def _starts(model: "Learned") -> str:
-    """Report whether the exact finish made the fit, or how many starts of ROAD agreed."""
-    if getattr(model, "exact_", False):
-        return ", by the exact finish"
-    if getattr(model, "n_starts_", 1) > 1:
-        return f", {model.n_starts_agreed_} of {model.n_starts_} starts agree"
-    return ""
 
 
 def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:
