@@ -21,6 +21,7 @@ from roadict.cli.console import (
     parse_number_or_auto,
     parse_one_or_three,
     parse_seconds,
+    parse_signs,
     print_error,
     progress_bar,
     showing_warnings,
@@ -37,6 +38,7 @@ from roadict.cli.options import (
     EngineOption,
     EpsilonOption,
     EveryOption,
+    FixedOption,
     FormulationOption,
     IterationsOption,
     KeyOption,
@@ -44,6 +46,7 @@ from roadict.cli.options import (
     MissingOption,
     ModelOption,
     PartsArgument,
+    PositiveOption,
     QuietOption,
     RankJobsOption,
     ResumeOption,
@@ -93,6 +96,7 @@ class Task(NamedTuple):
 
     data: Path
     key: str | None
+    fixed: Path | None
     output: Path
     gather: bool
     stability: bool
@@ -106,6 +110,7 @@ def add_commands(app: typer.Typer) -> None:
             "roadict learn patches.npy -k 64 -o model.npz --seed 0",
             "roadict learn patches.npy -k auto -o model.npz",
             "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
+            "roadict learn spectra.csv -k 16 -o parts.npz --positive both --fixed known.csv",
             "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
             "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
             "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
@@ -120,6 +125,8 @@ def learn(
     method: MethodOption = "road",
     coder: CoderOption = None,
     sparsity: SparsityOption = None,
+    positive: PositiveOption = None,
+    fixed: FixedOption = None,
     formulation: FormulationOption = "constrained",
     epsilon: EpsilonOption = "auto",
     alpha: AlphaOption = None,
@@ -155,8 +162,10 @@ def learn(
         "--beta": (beta, None),
         "--n-init": (n_init, None),
         "--missing": (missing, False),
+        "--fixed": (fixed, None),
     }
     with _report_once_per_machine():
+        run |= parse_signs("--positive", positive)
         saving = _checkpoint_options(checkpoint, every, resume, codes)
         timeout_s = parse_seconds("--timeout", timeout, minimum=1.0)
         if stability and started_by_torchrun():
@@ -183,7 +192,7 @@ def learn(
                 **run,
             )
     with process_group(timeout_s, engine) as comm, _report_once(comm), _checkpointing(saving, comm) as (settings, text):
-        task = Task(data, key, output, codes == "gather", stability, quiet or comm.rank > 0)
+        task = Task(data, key, fixed, output, codes == "gather", stability, quiet or comm.rank > 0)
         _learn(make() if settings is None else make(checkpoint=settings), task, text, comm)
 
 
@@ -281,12 +290,14 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
     from roadict.estimators.stability import informative
-    from roadict.files.tables import read_rows
+    from roadict.files.tables import read_matrix, read_rows
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
     on_all_ranks(comm, lambda: _check_outputs(task, hasattr(model, "n_splits"), comm))
     X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+    if (fixed := task.fixed) is not None:
+        model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
     if task.stability:
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
@@ -322,7 +333,7 @@ def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:
     """Refuse outputs that cannot be written or are inputs: the model on rank 0, its part of the codes on every rank."""
     from roadict.files.tables import files_of
 
-    inputs = files_of(task.data)
+    inputs = files_of(task.data) + (() if task.fixed is None else (task.fixed,))
     if comm.rank == 0:
         check_output(task.output, (".npz",), inputs)
         if draws:
