@@ -11,6 +11,7 @@ from roadict.updates.registry import UPDATES
     [
         ("learn", "--method", ["road", *UPDATES]),
         ("learn", "--formulation", FORMULATIONS),
+        ("learn", "--positive", ["codes", "atoms", "both"]),
         ("encode", "--algorithm", ["omp", "mp", "sp", "cosamp", "lasso", "basis-pursuit", "half", "threshold"]),
     ],
 )

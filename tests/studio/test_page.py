@@ -150,13 +150,15 @@ def test_a_picture_is_enlarged_as_on_the_command_line(page, server, trained, tin
 
 def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     path = tmp_path / "signals.csv"
-    np.savetxt(path, planted(120, 8, 10, sparsity=2, random_state=0).data, delimiter=",")
+    made = planted(120, 8, 10, sparsity=2, random_state=0)
+    np.savetxt(path, np.abs(made.codes) @ made.dictionary, delimiter=",")
     next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
     page.upload(path, "signals")
     until(lambda: "120 signals of 8 entries" in page.one("#signals-summary").text, "the summary")
     atoms = page.one("#signals-components textarea, #signals-components input")
     atoms.clear()
     atoms.send_keys("10")
+    page.choose("signals-signs", "Codes nonnegative")
     page.one("#signals-run").click()
     assert "120 samples of 8 features" in page.wait_for("Done", "signals")
     captions = [caption.text for caption in page.browser.find("#signals-panel figcaption")]
@@ -168,7 +170,7 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     ]
     (tmp_path / "downloads").mkdir()
     model = page.download("signals-result", tmp_path / "downloads")
-    assert "-k 10" in command_of(page, "signals")
+    assert "-k 10 --positive codes" in command_of(page, "signals")
     again = repeat(command_of(page, "signals"))
     with np.load(model) as learned, np.load(again) as expected:
         assert learned.keys() == expected.keys()

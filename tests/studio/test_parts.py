@@ -30,6 +30,7 @@ GUARD = 60
         *(picture_command(task, "-odd 'name'.png", scale=2, sigma=12.5, mask="-m.png", seed=3) for task in TASKS),
         learn_command("-d.csv", n_components=4, epsilon=0.1, missing=True, seed=1),
         learn_command("d.npy", method="ksvd", sparsity=2),
+        learn_command("d.npy", positive="both", fixed="-odd 'name'.csv"),
     ],
 )
 def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, roadict):
@@ -45,6 +46,9 @@ def test_options_reach_the_command():
     assert "--mask m.png" in picture_command("inpaint", "a.png", mask="m.png").text()
     assert "--mask" not in picture_command("inpaint", "a.png").text()
     assert "--sigma" not in picture_command("denoise", "a.png").text()
+    assert learn_command("a.csv", positive="atoms", fixed="-k.csv").text() == (
+        "roadict learn a.csv -o a-model.npz --positive atoms --fixed ./-k.csv --seed 0"
+    )
 
 
 @pytest.mark.parametrize(("text", "value"), [("", None), ("auto", None), ("0", 0.0), (" 2.5", 2.5)])

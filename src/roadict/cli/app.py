@@ -19,9 +19,10 @@ from roadict.cli.console import (
     progress_bar,
 )
 from roadict.cli.help import UsageError, examples, usage_message
-from roadict.cli.learn import fit_with_progress, report
+from roadict.cli.learn import fit_with_progress
 from roadict.cli.options import ModelArgument, QuietOption
 from roadict.cli.stability import stability_summary, stability_table
+from roadict.cli.summary import report
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
 
 app = typer.Typer(

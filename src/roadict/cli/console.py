@@ -132,6 +132,19 @@ def parse_number_or_auto(option: str, text: str) -> float | str:
         raise ValueError(f"{option} {text} must be a number or auto") from None
 
 
+def parse_signs(option: str, text: str | None) -> dict[str, bool]:
+    """Return which of codes and atoms must not be negative, as parameters of a learner; None: neither.
+
+    Examples
+    --------
+    >>> parse_signs("--positive", "codes")
+    {'positive_code': True, 'positive_dict': False}
+    """
+    if text not in (None, "codes", "atoms", "both"):
+        raise ValueError(f"{option} {text} must be codes, atoms or both")
+    return {"positive_code": text in ("codes", "both"), "positive_dict": text in ("atoms", "both")}
+
+
 def parse_one_or_three(option: str, text: str) -> float | tuple[float, float, float]:
     """Return one number, or three separated by commas."""
     try:

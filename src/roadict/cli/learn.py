@@ -21,6 +21,7 @@ from roadict.cli.console import (
     parse_number_or_auto,
     parse_one_or_three,
     parse_seconds,
+    parse_signs,
     print_error,
     progress_bar,
     showing_warnings,
@@ -37,6 +38,7 @@ from roadict.cli.options import (
     EngineOption,
     EpsilonOption,
     EveryOption,
+    FixedOption,
     FormulationOption,
     IterationsOption,
     KeyOption,
@@ -44,6 +46,7 @@ from roadict.cli.options import (
     MissingOption,
     ModelOption,
     PartsArgument,
+    PositiveOption,
     QuietOption,
     RankJobsOption,
     ResumeOption,
@@ -56,6 +59,7 @@ from roadict.cli.options import (
     TolOption,
 )
 from roadict.cli.stability import measure_and_save, stability_summary
+from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, stop_requests
 from roadict.tensors import is_sparse
 
@@ -92,6 +96,7 @@ class Task(NamedTuple):
 
     data: Path
     key: str | None
+    fixed: Path | None
     output: Path
     gather: bool
     stability: bool
@@ -105,6 +110,7 @@ def add_commands(app: typer.Typer) -> None:
             "roadict learn patches.npy -k 64 -o model.npz --seed 0",
             "roadict learn patches.npy -k auto -o model.npz",
             "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
+            "roadict learn spectra.csv -k 16 -o parts.npz --positive both --fixed known.csv",
             "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
             "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
             "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
@@ -119,6 +125,8 @@ def learn(
     method: MethodOption = "road",
     coder: CoderOption = None,
     sparsity: SparsityOption = None,
+    positive: PositiveOption = None,
+    fixed: FixedOption = None,
     formulation: FormulationOption = "constrained",
     epsilon: EpsilonOption = "auto",
     alpha: AlphaOption = None,
@@ -154,8 +162,10 @@ def learn(
         "--beta": (beta, None),
         "--n-init": (n_init, None),
         "--missing": (missing, False),
+        "--fixed": (fixed, None),
     }
     with _report_once_per_machine():
+        run |= parse_signs("--positive", positive)
         saving = _checkpoint_options(checkpoint, every, resume, codes)
         timeout_s = parse_seconds("--timeout", timeout, minimum=1.0)
         if stability and started_by_torchrun():
@@ -182,7 +192,7 @@ def learn(
                 **run,
             )
     with process_group(timeout_s, engine) as comm, _report_once(comm), _checkpointing(saving, comm) as (settings, text):
-        task = Task(data, key, output, codes == "gather", stability, quiet or comm.rank > 0)
+        task = Task(data, key, fixed, output, codes == "gather", stability, quiet or comm.rank > 0)
         _learn(make() if settings is None else make(checkpoint=settings), task, text, comm)
 
 
@@ -280,12 +290,14 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
     from roadict.estimators.stability import informative
-    from roadict.files.tables import read_rows
+    from roadict.files.tables import read_matrix, read_rows
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
     on_all_ranks(comm, lambda: _check_outputs(task, hasattr(model, "n_splits"), comm))
     X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+    if (fixed := task.fixed) is not None:
+        model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
     if task.stability:
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
@@ -321,7 +333,7 @@ def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:
     """Refuse outputs that cannot be written or are inputs: the model on rank 0, its part of the codes on every rank."""
     from roadict.files.tables import files_of
 
-    inputs = files_of(task.data)
+    inputs = files_of(task.data) + (() if task.fixed is None else (task.fixed,))
     if comm.rank == 0:
         check_output(task.output, (".npz",), inputs)
         if draws:
@@ -375,32 +387,6 @@ def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: s
             if callback is not None:
                 callback(snapshot)
             advance(snapshot.iteration, snapshot.max_iter, measures_text(snapshot))
-
-
-def report(model: "Learned") -> None:
-    """Print how a fit ended."""
-    unused = int((model.atom_usage_ == 0).sum())
-    typer.echo(
-        f"{model.stop_reason_} after {model.n_iter_} iterations{_starts(model)}: objective {model.objective_:.6g}, "
-        f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
-        f"{unused} of {len(model.components_)} atoms unused"
-    )
-    if model.codes_ is None:
-        typer.echo("the codes of so many samples are not stored; roadict encode --sparse computes them")
-    if getattr(model, "epsilon_path_", None) is not None and model.epsilon_:
-        typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
-    advice = getattr(model, "dense_advice", "")
-    if advice and model.stop_reason_ == "converged":
-        typer.echo(advice)
-
-
-def _starts(model: "Learned") -> str:
-    """Report whether the exact finish made the fit, or how many starts of ROAD agreed."""
-    if getattr(model, "exact_", False):
-        return ", by the exact finish"
-    if getattr(model, "n_starts_", 1) > 1:
-        return f", {model.n_starts_agreed_} of {model.n_starts_} starts agree"
-    return ""
 
 
 def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:

@@ -65,6 +65,14 @@ AlphaOption = Annotated[
 ]
 BetaOption = Annotated[str | None, typer.Option(help="inexact: one ridge weight, or three such as 200,300,250.")]
 RhoOption = Annotated[str, typer.Option(help="road: ADMM penalty, a number, three for inexact, or auto.")]
+PositiveOption = Annotated[str | None, typer.Option(help="codes, atoms or both: what must not be negative.")]
+FixedOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="road: known atoms, one per row (.npy, .npz, .csv, .tsv or .txt); they stay, and count in -k.",
+    ),
+]
 IterationsOption = Annotated[
     int | None, typer.Option(help="Maximum number of iterations. Default: 2000 for road, else 100.")
 ]

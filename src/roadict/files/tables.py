@@ -254,7 +254,7 @@ def _choose_key(file: Path, keys: list[str], key: str | None) -> str:
         _refuse(file, "holds no arrays", "save one with numpy.savez")
     if key is None:
         if len(keys) > 1:
-            _refuse(file, f"holds {len(keys)} arrays ({listed})", "pass one of them as the key")
+            _refuse(file, f"holds {len(keys)} arrays ({listed})", "pass one of them as the key, or one array alone")
         return keys[0]
     if key not in keys:
         _refuse(file, f"has no array {key!r}", f"choose one of: {listed}")

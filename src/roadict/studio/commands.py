@@ -74,11 +74,22 @@ def learn_command(
     n_components: int | None = None,
     method: str = "road",
     sparsity: int | None = None,
+    positive: str | None = None,
+    fixed: str | None = None,
     epsilon: float | None = None,
     missing: bool = False,
     seed: int = 0,
 ) -> Command:
     """Return the command that learns a dictionary; None leaves an option at its default.
+
+    Parameters
+    ----------
+    data, fixed : str
+        Names of the files with signals and with known atoms.
+    positive : {"codes", "atoms", "both"}
+        What must not be negative.
+    n_components, method, sparsity, epsilon, missing, seed
+        As on the command line.
 
     Examples
     --------
@@ -92,6 +103,10 @@ def learn_command(
         options += ["--method", method]
     if sparsity is not None:
         options += ["--sparsity", str(sparsity)]
+    if positive is not None:
+        options += ["--positive", positive]
+    if fixed is not None:
+        options += ["--fixed", _path_argument(fixed)]
     if epsilon is not None:
         options += ["--epsilon", f"{epsilon:g}"]
     if missing:

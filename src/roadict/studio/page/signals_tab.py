@@ -15,6 +15,12 @@ from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
 from roadict.studio.samples import signal_samples
 from roadict.updates.registry import UPDATES
 
+_SIGNS = {
+    "Any sign": None,
+    "Codes nonnegative": "codes",
+    "Atoms nonnegative": "atoms",
+    "Both nonnegative": "both",
+}
 _MISSING = "Empty cells and NaN are missing entries"
 
 
@@ -38,8 +44,12 @@ class SignalsTab(Tab):
                 "auto", label="Atoms", info="Auto: twice the entries.", min_width=140, elem_id="signals-components"
             )
             self.epsilon = gr.Textbox("auto", label="Error bound", info="0.1 for 10 % noise.", min_width=140)
+        self.signs = gr.Radio(list(_SIGNS), value=next(iter(_SIGNS)), label="Signs", elem_id="signals-signs")
         self.missing = gr.Checkbox(label=_MISSING, value=False, elem_id="signals-missing")
         with gr.Accordion("More options", open=False):
+            self.fixed = gr.File(
+                label="Known atoms, one per row: .npy or .csv", height=110, elem_id="signals-fixed-file"
+            )
             self.method = gr.Dropdown(["road", *UPDATES], value="road", label="Method")
             self.sparsity = gr.Textbox(
                 "auto", label="Atoms per signal", info="For the two-stage methods. Auto: a tenth of the entries."
@@ -55,9 +65,10 @@ class SignalsTab(Tab):
                 "auto" if sample.epsilon is None else str(sample.epsilon),
             )
             button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **QUIET)
+        numbers = [self.n_components, self.epsilon, self.sparsity, self.seed]
         self.start.click(
             self._run,
-            [self.data, self.n_components, self.epsilon, self.missing, self.method, self.sparsity, self.seed],
+            [self.data, self.fixed, self.signs, self.missing, self.method, *numbers],
             list(self.outputs),
             concurrency_limit=None,
             **QUIET,
@@ -78,10 +89,12 @@ class SignalsTab(Tab):
     def _run(
         self,
         path: str | None,
-        n_components: str,
-        epsilon: str,
+        fixed: str | None,
+        signs: str,
         missing: bool,
         method: str,
+        n_components: str,
+        epsilon: str,
         sparsity: str,
         seed: str,
         request: gr.Request,
@@ -95,11 +108,17 @@ class SignalsTab(Tab):
             empty = int(np.isnan(data).sum())
             if empty and not missing:
                 raise ValueError(f"{Path(path).name} lacks {empty:,} of its entries; fill them, or tick “{_MISSING}”")
+            if fixed is not None:
+                inputs.read_table(fixed)
+                if Path(fixed).name == Path(path).name:
+                    raise ValueError(f"Signals and known atoms are both called {Path(path).name}; rename one of them")
             return learn_command(
                 inputs.copy_upload(path, folder),
                 n_components=atoms,
                 method=method,
                 sparsity=inputs.parse_count("Atoms per signal", sparsity),
+                positive=_SIGNS[signs],
+                fixed=None if fixed is None else inputs.copy_upload(fixed, folder),
                 epsilon=inputs.parse_number("Error bound", epsilon),
                 missing=missing,
                 seed=inputs.parse_count("Seed", seed, 0) or 0,

@@ -1,0 +1,94 @@
+"""The tab for signals without a browser: signs and known atoms reach the job, its command and its errors."""
+
+import html
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roadict import load
+from roadict.synthetic import planted
+
+GUARD = 300
+PLANTED = planted(120, 6, 8, sparsity=2, random_state=0)
+ATOMS = np.abs(PLANTED.dictionary)
+DATA = np.abs(PLANTED.codes) @ ATOMS
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Work in a folder with signals, known atoms, and files that are no such atoms."""
+    monkeypatch.chdir(tmp_path)
+    Path("other").mkdir()
+    np.save("signals.npy", DATA)
+    np.savetxt("known atoms.csv", 3 * ATOMS[:2], delimiter=",", fmt="%.17g")
+    np.save("narrow.npy", ATOMS[:2, :5])
+    np.save("negative.npy", -ATOMS[:2])
+    np.savez("archive.npz", ATOMS[:2])
+    np.save("other/signals.npy", ATOMS[:2])
+    return tmp_path
+
+
+@pytest.fixture
+def learn(needs_gradio, files):
+    """Return a function that clicks "Learn" once for every set of fields, and returns panel and command of each."""
+
+    def run(*clicks):
+        paths = [{name: str(files / values[name]) for name in ("data", "fixed") if name in values} for values in clicks]
+        given = [values | path for values, path in zip(clicks, paths, strict=True)]
+        program = Path(__file__).with_name("unseen_tab.py")
+        done = subprocess.run(
+            [sys.executable, program, files],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            timeout=GUARD,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return [(html.unescape(end["panel"]), end["command"]) for end in json.loads(done.stdout)]
+
+    return run
+
+
+def test_signs_and_known_atoms_are_learned_as_on_the_command_line(learn, roadict):
+    fields = {"data": "signals.npy", "fixed": "known atoms.csv", "n_components": "8", "signs": "Both nonnegative"}
+    [(panel, command)] = learn(fields)
+    assert "constraints: nonnegative codes, nonnegative atoms, 2 known atoms" in panel
+    assert command == (
+        "roadict learn signals.npy -o signals-model.npz -k 8 --positive both --fixed 'known atoms.csv' --seed 0"
+    )
+    assert roadict(*shlex.split(command)[1:], "-q") == (0, "", "")
+    model, again = load("model-0.npz"), load("signals-model.npz")
+    np.testing.assert_array_equal(model.components_, again.components_)
+    np.testing.assert_array_equal(model.codes_, again.codes_)
+    np.testing.assert_allclose(model.components_[:2], ATOMS[:2], atol=1e-12)
+    assert min(model.components_.min(), model.codes_.min()) >= 0
+
+
+def test_every_choice_of_signs_has_its_option(learn):
+    fields = {"data": "signals.npy", "n_components": "8", "epsilon": "0.5", "seed": "3"}
+    choices = {"Codes nonnegative": " --positive codes", "Atoms nonnegative": " --positive atoms"}
+    ends = learn(fields, *(fields | {"signs": signs} for signs in choices))
+    for (_, command), option in zip(ends, ["", *choices.values()], strict=True):
+        assert command == f"roadict learn signals.npy -o signals-model.npz -k 8{option} --epsilon 0.5 --seed 3"
+
+
+def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
+    refused = {
+        "fixed_atoms has 5 columns, but X has 6 features; pass atoms of that width": {"fixed": "narrow.npy"},
+        "fixed_atoms has 2 rows, which count in n_components=1": {"fixed": "known atoms.csv", "n_components": "1"},
+        "must be at least 0, as positive_dict=True": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
+        "--fixed does not belong to --method ksvd; leave it out": {"fixed": "known atoms.csv", "method": "ksvd"},
+        "archive.npz is none of .npy, .csv": {"fixed": "archive.npz"},
+        "Signals and known atoms are both called signals.npy; rename one of them": {"fixed": "other/signals.npy"},
+    }
+    ends = learn(*({"data": "signals.npy"} | fields for fields in refused.values()))
+    for (panel, command), sentence in zip(ends, refused, strict=True):
+        assert "That did not work" in panel
+        assert sentence in panel
+        assert command is None

@@ -1,0 +1,49 @@
+"""The tab for signals in a page that nobody sees, in a process of its own, as Gradio leaves event loops open.
+
+Reads from standard input a list of clicks on "Learn", each as values of fields by their names; writes for each the
+panel and the command, and the model to model-0.npz, model-1.npz and so on in its folder.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import gradio as gr
+
+from roadict.studio.jobs import JobQueue
+from roadict.studio.page.signals_tab import SignalsTab
+
+
+def main():
+    folder = Path(sys.argv[1])
+    for name in ("jobs", "samples"):
+        (folder / name).mkdir()
+    queue = JobQueue()
+    with gr.Blocks(analytics_enabled=False) as page:
+        tab = SignalsTab(queue, folder / "jobs", folder / "samples")
+    print(
+        json.dumps(
+            [click(page, tab, values, folder / f"model-{i}.npz") for i, values in enumerate(json.load(sys.stdin))]
+        )
+    )
+    queue.close()
+
+
+def click(page, tab, values, output):
+    """Run as the button does: with the fields, in the order in which it passes them."""
+    (event,) = [event for event in page.fns.values() if event.fn is not None and event.targets[0][0] == tab.start._id]
+    names = {id(field): name for name, field in vars(tab).items() if isinstance(name, str)}
+    shown = {}
+    for update in event.fn(
+        *(values.get(names[id(field)], field.value) for field in event.inputs), SimpleNamespace(session_hash="page")
+    ):
+        shown |= update
+        if tab.result in update:
+            shutil.copyfile(update[tab.result]["value"], output)
+    return {"panel": shown[tab.panel], "command": shown.get(tab.command)}
+
+
+if __name__ == "__main__":
+    main()
