@@ -159,6 +159,10 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     atoms.clear()
     atoms.send_keys("10")
     page.choose("signals-signs", "Codes nonnegative")
+    np.save(tmp_path / "known.npy", made.dictionary[:2])
+    options = lambda: [button for button in page.browser.find("button") if button.text.startswith("More options")]  # noqa: E731
+    until(options, "the options")[0].click()
+    page.upload(tmp_path / "known.npy", "signals-fixed")
     page.one("#signals-run").click()
     assert "120 samples of 8 features" in page.wait_for("Done", "signals")
     captions = [caption.text for caption in page.browser.find("#signals-panel figcaption")]
@@ -170,7 +174,7 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     ]
     (tmp_path / "downloads").mkdir()
     model = page.download("signals-result", tmp_path / "downloads")
-    assert "-k 10 --positive codes" in command_of(page, "signals")
+    assert "-k 10 --positive codes --fixed known.npy" in command_of(page, "signals")
     again = repeat(command_of(page, "signals"))
     with np.load(model) as learned, np.load(again) as expected:
         assert learned.keys() == expected.keys()
