@@ -142,6 +142,13 @@ def test_equal_and_unused_known_atoms_are_neither_merged_nor_replaced():
     assert model.atom_usage_[2] == 0
 
 
+def test_known_atoms_are_not_shaken():
+    """Few samples per search and many as good dictionaries: the atoms of such Lasso fits are shaken."""
+    data = np.random.default_rng(0).standard_normal((400, 8))
+    model = fitted(data, 16, formulation="lasso", alpha=0.5, n_search_samples=120, fixed_atoms=FIXED)
+    assert np.array_equal(model.components_[:2], unit_rows(FIXED)[0])
+
+
 def test_all_atoms_may_be_known():
     data, truth = sums(100)
     model = fitted(data, len(truth), fixed_atoms=truth, positive_code=True)

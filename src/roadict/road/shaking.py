@@ -67,5 +67,5 @@ def shaken(
         if outcome.stop_reason in ("callback", "non-finite"):
             break
         noise = unit_rows(rng.standard_normal(best[0].shape))[0]
-        start = broadcast(plan.comm, unit_rows(best[0] + NOISE * noise)[0]), best[1]
+        start = broadcast(plan.comm, plan.problem.constraints.nearest_atoms(best[0] + NOISE * noise, best[0])), best[1]
     return best, outcome
