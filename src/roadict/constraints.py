@@ -71,6 +71,10 @@ class Constraints:
         longer = (above**2).sum(axis=1) >= (below**2).sum(axis=1)
         return np.where(longer[:, None], above, below)
 
+    def likeness(self, cosines: Array) -> Array:
+        """Return how alike atoms of these cosines are: opposite ones are alike unless codes are nonnegative."""
+        return cosines if self.positive_code else np.abs(cosines)
+
     def signs(self, dictionary: Array) -> Array:
         """Return the factors that make the entry of largest magnitude of every atom positive, where signs are free.
 

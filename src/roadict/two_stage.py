@@ -11,6 +11,7 @@ from roadict.checkpoints.journal import RunJournal, resume
 from roadict.checkpoints.schedule import Checkpoints
 from roadict.coders.omp import omp_of_order_one
 from roadict.coders.registry import CODER_PARAMETERS, default_sparsity, encode
+from roadict.constraints import FREE, Constraints
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
 from roadict.runs.driving import Fitting
@@ -36,7 +37,7 @@ MIN_PARALLEL_WORK = 2**22
 """Minimum number of multiplications of a coding stage for more than one thread."""
 
 
-def starting_atoms(data: Array, n_components: int, rng: np.random.Generator, positive: bool = False) -> Array:
+def starting_atoms(data: Array, n_components: int, rng: np.random.Generator, constraints: Constraints = FREE) -> Array:
     """Draw mutually dissimilar samples, completed by Gaussian directions if there are too few.
 
     Each atom is the one of ten random samples whose largest correlation with the previous atoms is smallest: similar
@@ -48,16 +49,16 @@ def starting_atoms(data: Array, n_components: int, rng: np.random.Generator, pos
     data : array of shape (n_samples, n_features)
     n_components : int
     rng : Generator
-    positive : bool
-        Whether atoms must not be negative: samples without their negative entries, and sizes of Gaussian ones.
+    constraints : Constraints
+        With nonnegative atoms the nearest such directions of samples and of Gaussian ones are taken.
 
     Returns
     -------
     array of shape (n_components, n_features), rows of unit norm
     """
     drawn_atoms = rng.standard_normal((n_components, data.shape[1]))
-    if positive:
-        data, drawn_atoms = np.maximum(data, 0), np.abs(drawn_atoms)
+    data = constraints.nearest_directions(data)
+    drawn_atoms = np.abs(drawn_atoms) if constraints.positive_dict else drawn_atoms
     free, _ = unit_rows(data[np.any(data != 0, axis=1)])
     atoms = unit_rows(drawn_atoms)[0]
     nearest = np.zeros(len(free))  # largest correlation of every free sample with the atoms so far

@@ -10,6 +10,8 @@ from roadict import AlternatingDictionaryLearning, load
 from roadict.metrics import dictionary_error
 from roadict.updates.registry import UPDATES
 
+pytestmark = pytest.mark.filterwarnings("ignore:negative entries")
+
 RNG = np.random.default_rng(0)
 ATOMS = np.abs(RNG.standard_normal((12, 16))) * (RNG.random((12, 16)) < 0.4)
 ATOMS /= np.linalg.norm(ATOMS, axis=1, keepdims=True)

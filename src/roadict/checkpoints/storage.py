@@ -25,7 +25,7 @@ Arrays = dict[str, NDArray[Any]]
 Metadata = dict[str, Any]
 
 FORMAT = "roadict-checkpoint"
-VERSION = 2
+VERSION = 3
 N_RETAINED = 2
 """Checkpoints retained: a failing disk may have damaged the last one."""
 BLOCK_BYTES = 1 << 24

@@ -146,7 +146,7 @@ def merge_duplicates(dictionary: Array, codes: Array, constraints: Constraints =
     """
     atoms, _ = unit_rows(dictionary)  # in float64: norms of float32 atoms differ from one by more than SAME
     cosines = np.triu(atoms @ atoms.T, 1)
-    pairs = np.argwhere((cosines if constraints.positive_code else np.abs(cosines)) > 1 - SAME)
+    pairs = np.argwhere(constraints.likeness(cosines) > 1 - SAME)
     pairs = pairs[pairs[:, 1] >= constraints.n_fixed]
     if not len(pairs):
         return codes

@@ -11,7 +11,9 @@ from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.checks import warn_user
 from roadict.coders.registry import CODER_PARAMETERS, reject_positive
+from roadict.constraints import Constraints
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
+from roadict.estimators.known import check_reachable
 from roadict.estimators.learner import Coding, Learner
 from roadict.linalg import of_order_one, unit_rows
 from roadict.ranks.comm import SERIAL
@@ -172,6 +174,7 @@ class AlternatingDictionaryLearning(Learner):
         self._check_parameters()
         data, _ = self._validate(X, reset=True)
         checks.data_range(float(np.abs(data).max()), data.dtype)
+        check_reachable(data, self)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
         coder_alpha: float | None = alpha
@@ -263,7 +266,8 @@ class AlternatingDictionaryLearning(Learner):
         given = self._given_atoms(data)
         if given is not None:
             return unit_rows(given)[0]
-        return starting_atoms(data, self._n_atoms(data.shape[1]), streams(seed, START, 1)[0], self.positive_dict)
+        constraints = Constraints(bool(self.positive_code), bool(self.positive_dict))
+        return starting_atoms(data, self._n_atoms(data.shape[1]), streams(seed, START, 1)[0], constraints)
 
     def _warn_unless_converged(self) -> None:
         message = None

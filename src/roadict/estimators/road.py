@@ -205,7 +205,9 @@ class ROAD(Learner):
     (one, below 6 samples per atom) descend without a search. Fits of the same objective, to 0.5 %, also agree if fewer
     than 75 % of their atoms do (90 % where searches take long). If there are more than ``n_search_samples`` samples,
     starts use so many, chosen by their content; the best one then descends over all, after a pass over these in
-    mini-batches if they are four times as many.
+    mini-batches if they are four times as many. In Lasso fits of fewer samples whose first starts agree in the
+    objective but not in the atoms, descents over all take its place: from a start, and from the best atoms so far with
+    noise added, three times; the last one ends at a stationarity of 3 tol.
 
     A fit of more than 2²⁶ codes (n_samples × n_components) does not hold them in memory. It learns from four times
     ``n_search_samples`` samples, and passes over all in mini-batches of 2,048, in random order, until the objective of
@@ -354,7 +356,7 @@ class ROAD(Learner):
         n_components = self._n_atoms(data.shape[1])
         parameters = self._parameters()
         check_width(parameters, data.shape[1], n_components)
-        check_reachable(data, parameters, comm)
+        check_reachable(data, parameters, comm, weights)
         request = Request(data, observed, n_components, parameters, comm, weights)
         plan = request.plan()
         if plan.warning is not None and comm.rank == 0:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checks import warn_user
-from roadict.estimators.known import check_width
+from roadict.estimators.known import check_reachable, check_width
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
 from roadict.estimators.weights import used_samples
@@ -240,7 +240,8 @@ class ROADCV(Learner):
         data, observed, weights, _ = used_samples(data, observed, given, SERIAL)
         self._check_data(data, observed, "" if weights is None else " of weight above zero")
         numbers, parameters = self._numbers(), self._parameters()
-        check_width(parameters, data.shape[1], min(numbers or [len(data)]))
+        check_width(parameters, data.shape[1], None if numbers is None else min(numbers))
+        check_reachable(data, parameters, weights=weights, warn=False)  # the final fit warns
         seed = seed_sequence(self.random_state)
         progress = self._progress or (PlainProgress("choosing n_components: runs") if self.verbose else silent)
         path = choose_number(

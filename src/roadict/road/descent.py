@@ -225,7 +225,8 @@ def worst_directions(residual: Array, count: int, comm: Comm, constraints: Const
     rows, sizes = unit_rows(gathered(comm, residual[worst].astype(np.float64)))
     found: list[Array] = []
     for n in np.argsort(-sizes, kind="stable"):
-        if len(found) < count and sizes[n] > 0 and all(abs(other @ rows[n]) < DISTINCT for other in found):
+        new = not found or constraints.likeness(np.array(found) @ rows[n]).max() < DISTINCT
+        if len(found) < count and sizes[n] > 0 and new:
             found.append(rows[n])
     return np.array(found).reshape(-1, residual.shape[1])
 

@@ -111,7 +111,7 @@ def learn(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -
     fits = journal.fits
     yield from run_starts(plan, starts(plan), settings, journal)
     best = best_of(fits, plan, settings.tol)
-    agreed = sum(fit is best or _same(fit, best) for fit in fits)
+    agreed = sum(fit is best or _same(fit, best, plan) for fit in fits)
     n_starts = len(fits)
     if plan.lengths is not None and not best.exact and best.outcome.stop_reason in ("converged", "max_iter"):
         best = yield from _last_step(plan, best, settings, journal)
@@ -123,8 +123,8 @@ def _learn_from_some(
 ) -> Fitting[Fit]:
     """Learn from some samples, and descend from what was found over all.
 
-    Where these do not determine the atoms, what was found fits them too closely to begin with: a start among all
-    samples ends lower.
+    Where some samples do not determine the atoms, what was found fits them too closely to begin with. Descents from
+    the first start, which like its shaken successors sees all samples, end lower.
     """
     view = View(plan.unit, watched=settings.watched, stage=DESCENT, code_unit=plan.code_unit)
     if journal.resumes_descent:
@@ -374,15 +374,15 @@ def _settled(fits: list[Fit], plan: Plan, tol: float) -> bool:
     if len(fits) < plan.required_agreement:
         return False
     best, *others = _ranked(fits, plan, tol)[: plan.required_agreement]
-    return all(_same(other, best) or _as_good(other, best, plan) for other in others)
+    return all(_same(other, best, plan) or _as_good(other, best, plan) for other in others)
 
 
-def _same(fit: Fit, best: Fit) -> bool:
-    """Whether a fit has the objective and the atoms of the best one."""
-    return (
-        fit.final_objective <= (1 + SAME_OBJECTIVE) * best.final_objective
-        and dictionary_error(fit.dictionary, best.dictionary) < SAME_ATOMS
-    )
+def _same(fit: Fit, best: Fit, plan: Plan) -> bool:
+    """Whether a fit has the objective and the learned atoms of the best one."""
+    if fit.final_objective > (1 + SAME_OBJECTIVE) * best.final_objective:
+        return False
+    learned, others = (each.dictionary[plan.problem.n_fixed :] for each in (fit, best))
+    return not len(learned) or dictionary_error(learned, others) < SAME_ATOMS
 
 
 def _as_good(fit: Fit, best: Fit, plan: Plan) -> bool:
@@ -392,6 +392,7 @@ def _as_good(fit: Fit, best: Fit, plan: Plan) -> bool:
     """
     if not plan.descends:
         return False
-    recurring = np.abs(fit.dictionary @ best.dictionary.T).max(axis=1) > RECURRING
+    learned, others = (each.dictionary[plan.problem.n_fixed :] for each in (fit, best))
+    recurring = plan.problem.constraints.likeness(learned @ others.T).max(axis=1) > RECURRING
     alike = fit.final_objective <= (1 + AS_GOOD) * best.final_objective
     return alike and bool(recurring.mean() < (NEARLY_ALL if plan.search_is_cheap else NEARLY_ALL_IF_COSTLY))

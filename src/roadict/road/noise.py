@@ -79,7 +79,7 @@ class EpsilonPath:
         Index of the largest bound whose excess is within one standard error; with nonnegative codes or atoms of the one
         that predicts best, or about 0.7 times that if only codes are nonnegative.
     exact : bool
-        Whether the data count as exact: the chosen bound is so small that the fit uses 0.
+        Whether the data count as exact: the largest bound within one standard error is so small that the fit uses 0.
     """
 
     epsilon: Array
@@ -243,15 +243,14 @@ def choose_epsilon(
         given = plan.norm / plan.unit, comm, settings.n_jobs, weights, constraints.positive_code
         curves.append(hidden_curve(scaled, seen, hidden, atoms, *given))
         path = _path(curves[-2:], plan.unit, floor, comm, weights, 1.0 if signed else None)
-        if outcome.stop_reason == "callback":
-            return Choice(path, atoms=atoms, stopped=outcome)
+        stopped = outcome if outcome.stop_reason == "callback" else None
         before, bound = bound, chosen_bound(path, floor)
         steady = index + 1 >= least and 1 / STEADY < bound / before < STEADY
-        if path.exact or steady:
+        if stopped is not None or path.exact or steady:
             break
     if constraints.positive_code and not constraints.positive_dict:
         path = _path(curves[-2:], plan.unit, floor, comm, weights, POSITIVE_CODE_SHARE)
-    return Choice(path, atoms=atoms)
+    return Choice(path, atoms=atoms, stopped=stopped)
 
 
 def chosen_bound(path: EpsilonPath, floor: float) -> float:

@@ -176,7 +176,7 @@ def choose_number(
     engine = engine_name(engine, len(data), data.shape[1], first[-1])
     n_jobs = 1 if engine == "cuda" else n_jobs
     comparison = Comparison(data, splits, engine, n_jobs, seed, sample_weight, parameters)
-    reference = first[-1] if numbers is not None else min(2 * data.shape[1], first[-1])
+    reference = first[-1] if numbers is not None else min(max(2 * data.shape[1], least), first[-1])
     bound = try_number(comparison, splits[0], reference, FIRST_BOUND).epsilon
     trials: dict[int, list[list[Trial]]] = {}
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]

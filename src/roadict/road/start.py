@@ -57,10 +57,13 @@ def starting_point(
     if dictionary is None:
         dictionary = draw_samples(data, n_components, rng, comm, constraints, fixed)
         if codes is not None:
-            dictionary = constraints.nearest_atoms(ridge_regression(codes, data, comm), dictionary)
+            fitted = ridge_regression(codes, data, comm)
+            fitted = np.maximum(fitted, 0) if constraints.positive_dict else fitted
+            used = np.linalg.norm(fitted, axis=1) > 0
+            dictionary[used] = fitted[used]
     dictionary, lengths = unit_rows(broadcast(comm, dictionary))  # rounding differs between machines
     if fixed is not None:
-        dictionary[: len(fixed)] = fixed
+        dictionary[: len(fixed)], lengths[: len(fixed)] = fixed, 1
     codes = ridge_regression(dictionary.T, data.T).T if codes is None else codes * lengths
     if constraints.positive_code:
         codes = np.maximum(codes, 0)
@@ -88,7 +91,7 @@ def draw_samples(
     for start in range(0, len(order), BATCH):
         drawn = constraints.nearest_directions(picked(comm, data, first, order[start : start + BATCH]))
         for sample in unit_rows(drawn[drawn.any(axis=1)])[0]:
-            if count < n_components and np.all(np.abs(atoms[:count] @ sample) < SAME_DIRECTION):
+            if count < n_components and np.all(constraints.likeness(atoms[:count] @ sample) < SAME_DIRECTION):
                 atoms[count] = sample
                 count += 1
         if count == n_components:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from roadict.constraints import Constraints
 from roadict.kernels import kernel
 from roadict.linalg import unit_rows
 from roadict.updates.sparse import Array, atom_usage, energies, refit, residual
@@ -59,7 +60,8 @@ def replace_atoms(
     dictionary, codes = dictionary.copy(), codes.copy()
     residuals = residual(data, dictionary, codes)
     errors = energies(residuals)
-    lost = energies(np.minimum(data, 0)) if positive_dict else np.zeros(len(data))  # what no such atom reproduces
+    reached = Constraints(positive_code, positive_dict).nearest_directions(data)
+    lost = energies(data) - energies(reached)  # what no single atom reproduces
     for atom, nearest in candidates:
         moved = np.flatnonzero(codes[:, atom])
         sign = np.sign(dictionary[atom] @ dictionary[nearest])
@@ -68,7 +70,7 @@ def replace_atoms(
         after = errors.copy()
         after[moved] = energies(changed)
         worst = int((after - lost).argmax())
-        new = np.maximum(data[worst], 0) if positive_dict else data[worst]
+        new = reached[worst]
         gain = after[worst] - lost[worst] - 2 * alpha * np.sqrt(after[worst])
         length = np.linalg.norm(new)
         if gain <= after.sum() - errors.sum() or after[worst] <= NEGLIGIBLE * length**2 or length == 0:
@@ -78,8 +80,9 @@ def replace_atoms(
         residuals[moved] = changed
         dictionary[atom] = new / length
         codes[worst] = 0
-        codes[worst, atom] = length
-        residuals[worst], after[worst] = data[worst] - new, lost[worst]
+        turned = np.sign(data[worst] @ new)
+        codes[worst, atom] = turned * length
+        residuals[worst], after[worst] = data[worst] - turned * new, lost[worst]
         errors = after
     return dictionary, codes
 
@@ -141,8 +144,7 @@ def replace_rare_atoms(
     others = codes.copy()
     others[:, rare] = 0
     residuals = residual(data, dictionary, refit(data, dictionary, others, 0.0, positive_code))
-    if positive_dict:
-        residuals = np.maximum(residuals, 0)
+    residuals = Constraints(positive_code, positive_dict).nearest_directions(residuals)
     errors = energies(residuals)
     worst = np.argsort(-errors, kind="stable")[: len(rare)]
     worst = worst[errors[worst] > NEGLIGIBLE * energies(data[worst])]

@@ -118,7 +118,7 @@ class FusedEngine:
         """
         factor = 1.0 if following is None else self.rhos[0] / following
         if self._started:
-            before = self._atoms.copy()
+            before = self._atoms.copy() if self.problem.n_fixed else self._atoms
             self._rank_one.update(self._workers, self._totals[:-N_SUMS])
             np.copyto(self._atoms, before, where=self._is_fixed)
         self._started = True
