@@ -22,11 +22,12 @@ X = stained[np.random.default_rng(0).choice(len(stained), 2000, replace=False)]
 # %%
 # One pixel is a sample, and red, green and blue are its features. Three are too few to find the noise by hiding some
 # of them, so a Lasso weight is given. It pulls the atoms into the cloud of pixels, the more the larger it is, and
-# should be small compared with the densities; these are around 0.6 here.
+# should be small compared with the densities.
 
 signs = {"positive_code": True, "positive_dict": True}
 lasso = {"formulation": "lasso", "alpha": 0.01}
 model = ROAD(2, **lasso, **signs, random_state=0).fit(X)
+print(f"root-mean-square density of a pixel {np.sqrt((X**2).sum(axis=1).mean()):.2f}")
 print(model.components_.round(2))
 
 # %%
@@ -61,11 +62,11 @@ for name, vectors in found.items():
 
 # %%
 # ROAD and ``DictionaryLearning`` agree, and their DAB is nearest to the standard. The hematoxylin of NMF is nearer
-# than theirs, from every start: no weight pulls it into the cloud. Its DAB is anywhere between the cloud and pure
-# blue. Nor is the standard the truth of this slide: its vectors leave the largest error.
+# than theirs, from every start: no weight pulls it into the cloud. Its DAB depends on the start, and lies outside the
+# cloud. Nor is the standard the truth of this slide: its vectors leave the largest error.
 #
-# The stains apart: each amount times its vector, as a colour. The amounts of scikit-image's ``rgb2hed`` may be
-# negative, and it separates a third stain, eosin, which this slide does not have.
+# The stains apart: each amount times its vector, as a colour. scikit-image's ``rgb2hed`` inverts a matrix of three
+# standard vectors and clips at 0; the third is eosin, which this slide does not have.
 
 amounts = model.sparse_coder().transform(density)
 order = np.argsort(-model.components_[:, 0])
