@@ -72,7 +72,8 @@ for name, guess in {"mean of the pixel": mean, **filled}.items():
     print(f"{name:20} {relative_error(guess, missing):.3f}")
 
 # %%
-# The most used parts, and six digits: what was left, what ROAD and NMF make of it, and how they were.
+# The most used parts: many are strokes, and some are whole digits, which is sparser still. Beside them six digits:
+# what was left, what ROAD and NMF make of it, and how they were.
 
 figure = plt.figure(figsize=(9, 4.6), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[1, 1.25])
