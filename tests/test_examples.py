@@ -22,8 +22,8 @@ def pyplot():
     pyplot.close("all")
 
 
-def test_there_are_at_most_eleven():
-    assert 1 <= len(EXAMPLES) <= 11
+def test_there_are_at_most_thirteen():
+    assert 1 <= len(EXAMPLES) <= 13
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
