@@ -16,7 +16,7 @@ from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.hidden import excess, hidden_curve, hidden_entries
 from roadict.road.multistart import Settings
-from roadict.road.noise import FIRST_BOUND, MAX_ITER, TOL, learn_atoms
+from roadict.road.noise import FIRST_BOUND, MAX_ITER, SIGNED_BOUND, SIGNED_ROUNDS, TOL, learn_atoms
 from roadict.road.plan import Parameters, Request, make_plan
 from roadict.runs.driving import drive
 from roadict.runs.loop import View
@@ -177,7 +177,7 @@ def choose_number(
     n_jobs = 1 if engine == "cuda" else n_jobs
     comparison = Comparison(data, splits, engine, n_jobs, seed, sample_weight, parameters)
     reference = first[-1] if numbers is not None else min(max(2 * data.shape[1], least), first[-1])
-    bound = try_number(comparison, splits[0], reference, FIRST_BOUND).epsilon
+    bound = _noise_level(comparison, reference)
     trials: dict[int, list[list[Trial]]] = {}
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
     scale = sum(float((sizes * split.hidden).sum()) for split in splits)
@@ -195,6 +195,16 @@ def choose_number(
         if not more:
             break
     return path
+
+
+def _noise_level(comparison: Comparison, n_components: int) -> float:
+    """Return the error bound at which this number of atoms predicts well; with signs it is approached from above."""
+    if not comparison.parameters.constraints.signed:
+        return try_number(comparison, comparison.splits[0], n_components, FIRST_BOUND).epsilon
+    bound = SIGNED_BOUND
+    for _ in range(SIGNED_ROUNDS[0]):
+        bound = try_number(comparison, comparison.splits[0], n_components, bound).epsilon
+    return bound
 
 
 def coarse_numbers(n_samples: int, n_features: int, least: int = 1) -> list[int]:
