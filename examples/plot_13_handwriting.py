@@ -58,7 +58,7 @@ print(f"{(model.codes_ > 0).sum(axis=1).mean():.1f} parts per digit")
 mean = np.where(missing, np.nanmean(gaps, axis=0), X)
 coding = {"alpha": alpha, "transform_alpha": alpha, "transform_algorithm": "lasso_cd", "fit_algorithm": "cd"}
 coding["transform_max_iter"] = 20_000
-peers = {"NMF": [NMF(n, max_iter=2000, tol=1e-3) for n in (8, 16)]}
+peers = {"NMF": [NMF(n, max_iter=2000, tol=1e-2) for n in (8, 16)]}
 peers["dictionary learning"] = [MiniBatchDictionaryLearning(k, **coding, **signs, max_iter=10, random_state=0)]
 for name, models in peers.items():
     for peer in models:

@@ -252,6 +252,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         parameters |= {name: None for name in UNSAVED if name in parameters}
+        if parameters.get("fixed_atoms") is not None:
+            parameters["fixed_atoms"] = checks.matrix("fixed_atoms", parameters["fixed_atoms"])
         seed: Any = parameters["random_state"]
         parameters["random_state"] = int(seed) if isinstance(seed, numbers.Integral) else None
         parameters = {k: _plain(v) for k, v in parameters.items()}

@@ -124,7 +124,8 @@ def _plan(model: Any, samples: Samples, comm: Comm) -> Plan:
         parameters = replace(parameters, alpha=model.transform_alpha_)
     else:
         weighed = data if weights is None else data * np.sqrt(weights)[:, None]
-        reachable = auto_epsilon(smallest_error(weighed, observed, n_components, comm, parameters.constraints))
+        limits = parameters.constraints, parameters.fixed_atoms
+        reachable = auto_epsilon(smallest_error(weighed, observed, n_components, comm, *limits))
         parameters = replace(parameters, epsilon=max(model.epsilon_, reachable))
     return make_plan(data, observed, n_components, parameters, comm, weights)
 
@@ -139,8 +140,10 @@ def check_stream(model: Any, before: Streaming | None) -> None:
     if model.checkpoint is not None:
         raise ValueError("partial_fit writes no checkpoints; pass checkpoint=None, and save the model now and then")
     if before is not None and before.terms != terms_of(model):
-        now, then = (", ".join(map("{}={!r}".format, TERMS, terms)) for terms in (terms_of(model), before.terms))
-        raise ValueError(f"the stream began with {then}, not {now}; set it back, or begin a new stream with a clone")
+        changed = [name for name, old, new in zip(TERMS, before.terms, terms_of(model), strict=True) if old != new]
+        then = dict(zip(TERMS, before.terms, strict=True))
+        shown = [f"other {name}" if name == "fixed_atoms" else f"{name}={then[name]!r}" for name in changed]
+        raise ValueError(f"the stream began with {', '.join(shown)}; set that back, or begin a new stream with a clone")
     if before is not None and model.n_components not in (None, len(model.components_)):
         raise ValueError(
             f"n_components={model.n_components}, but the stream so far has {len(model.components_)} atoms; set it "

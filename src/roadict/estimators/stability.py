@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checks import warn_user
-from roadict.constraints import Constraints
 from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.road import ROAD
 from roadict.estimators.road_cv import ROADCV
 from roadict.linalg import unit_rows
 from roadict.progress.terminal import Progress, measures_text
+from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
+from roadict.road.plan import Parameters
 from roadict.seeds import STABILITY, RandomStateLike, streams
 from roadict.tensors import plain
 
@@ -156,8 +157,8 @@ def _half_model(model: Learned, half: Array, seed: int, n_jobs: int | None) -> L
     if isinstance(model, ROAD):
         chosen["code_init"] = None
         if model.formulation == "constrained":
-            constraints = model._parameters().constraints
-            chosen["epsilon"] = _attainable(float(model.epsilon_ or 0.0), half, len(model.components_), constraints)
+            limits = model._parameters()
+            chosen["epsilon"] = _attainable(float(model.epsilon_ or 0.0), half, len(model.components_), limits)
         elif model.formulation == "lasso":
             chosen["alpha"] = model.transform_alpha_
     elif model.alpha_ is not None:
@@ -168,11 +169,12 @@ def _half_model(model: Learned, half: Array, seed: int, n_jobs: int | None) -> L
     return type(model)(**(model.get_params(deep=False) | chosen))
 
 
-def _attainable(epsilon: float, half: Array, n_components: int, constraints: Constraints) -> float:
+def _attainable(epsilon: float, half: Array, n_components: int, limits: Parameters) -> float:
     """The bound, or the automatic one of this half where so few atoms, or signs, cannot reach it."""
     observed = ~np.isnan(half)
     mask = None if observed.all() else observed
-    floor = smallest_error(np.where(observed, half, 0), mask, n_components, constraints=constraints)
+    given = limits.constraints, limits.fixed_atoms
+    floor = smallest_error(np.where(observed, half, 0), mask, n_components, SERIAL, *given)
     return epsilon if epsilon >= floor else auto_epsilon(floor)
 
 

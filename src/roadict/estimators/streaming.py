@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.constraints import Constraints
+from roadict.estimators.known import known_atoms
 from roadict.ranks.collectives import allgather_json, largest
 from roadict.ranks.comm import Comm
 from roadict.road.stream import BATCH, Samples, Seen, Stream, add_up, picked
-from roadict.tensors import plain
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -20,12 +20,14 @@ MAX_SIZE = 1e6
 TOO_LARGE = "the values of this part are too large beside those before; scale all parts alike"
 TERMS = ("formulation", "epsilon", "alpha", "positive_code", "positive_dict", "fixed_atoms")
 """Parameters that a stream is committed to."""
+DIGITS = 6
+"""Decimal places in which known atoms of unit norm are compared: their lengths and dtype do not matter."""
 
 
 def terms_of(model: Any) -> tuple[Any, ...]:
     """Return what a stream is committed to."""
-    values = (getattr(model, name) for name in TERMS)
-    return tuple(value if np.ndim(value) == 0 else np.asarray(plain(value)).tolist() for value in values)
+    known = known_atoms(model.fixed_atoms)
+    return *(getattr(model, name) for name in TERMS[:-1]), None if known is None else known.round(DIGITS).tolist()
 
 
 class Streaming(NamedTuple):

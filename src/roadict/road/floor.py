@@ -15,6 +15,8 @@ Array = NDArray[np.floating]
 MARGIN = 1.1
 """Error bound of epsilon="auto" over the smallest error."""
 IMPUTATIONS = 50
+ROUNDING = 1e-7
+"""Relative error up to which known atoms count as sufficient."""
 
 
 def smallest_error(
@@ -23,11 +25,13 @@ def smallest_error(
     n_components: int,
     comm: Comm = SERIAL,
     constraints: Constraints = FREE,
+    fixed: Array | None = None,
 ) -> float:
     """Return a bound from below on the relative error of any codes and atoms within the constraints.
 
     The larger of that of the best approximation of rank ``n_components`` (Eckart-Young), and if neither codes nor atoms
-    may be negative, the share of negative data. With missing entries the former has no closed form, and iterated
+    may be negative, the share of negative data. Of known atoms ``fixed`` the others approximate what these cannot
+    represent. With missing entries, where known atoms are not considered, there is no closed form, and iterated
     imputation gives an estimate. The rows are distributed over the ranks.
 
     Examples
@@ -38,10 +42,26 @@ def smallest_error(
     >>> smallest_error(data, None, 2, constraints=Constraints(positive_code=True, positive_dict=True))
     0.6
     """
-    error = rank_error(data, observed, n_components, comm)
+    if fixed is not None and observed is None:
+        error = _error_beside(fixed, data, n_components, comm)
+    else:
+        error = rank_error(data, observed, n_components, comm)
     if constraints.positive_code and constraints.positive_dict:
         error = max(error, negative_share(data, comm))
     return error
+
+
+def _error_beside(fixed: Array, data: Array, n_components: int, comm: Comm) -> float:
+    """Relative error of known atoms with codes of any sign, and of the best others beside them."""
+    data = of_order_one(data, largest(comm, data))[0].astype(np.float64)
+    _, sizes, axes = np.linalg.svd(fixed, full_matrices=False)
+    axes = axes[sizes > sizes[0] * max(fixed.shape) * np.finfo(float).eps]
+    rest = data - data @ axes.T @ axes
+    share = norm(comm, rest) / norm(comm, data)
+    n_free = n_components - len(fixed)
+    if share <= ROUNDING or n_free >= data.shape[1] - len(axes):
+        return 0.0
+    return share * (rank_error(rest, None, n_free, comm) if n_free else 1.0)
 
 
 def negative_share(data: Array, comm: Comm = SERIAL) -> float:

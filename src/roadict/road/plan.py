@@ -227,8 +227,9 @@ class Request:
             return plan
         some = self.some(np.random.default_rng(0))  # depends on the samples alone: starts compare one objective
         if plan.bound is not None:  # the floor of some samples may be above that of all
+            limits = self.parameters.constraints, self.parameters.fixed_atoms
             data = some.data if some.weights is None else some.data * np.sqrt(some.weights)[:, None]
-            floor = smallest_error(data, some.observed, self.n_components, self.comm, self.parameters.constraints)
+            floor = smallest_error(data, some.observed, self.n_components, self.comm, *limits)
             some = some.changed(epsilon=max(plan.bound, auto_epsilon(floor)))
         searched = some.changed(n_search_samples=plan.n_samples).plan()
         return replace(plan, searched=replace(searched, share=searched.n_samples / plan.n_samples))
@@ -390,7 +391,7 @@ def _relative_bound(
 ) -> tuple[float, str | None]:
     """Return the bound, and a warning if with missing entries it may not be attainable."""
     epsilon = parameters.epsilon
-    floor = smallest_error(data, observed, n_components, comm, parameters.constraints)
+    floor = smallest_error(data, observed, n_components, comm, parameters.constraints, parameters.fixed_atoms)
     if isinstance(epsilon, str):
         checks.one_of("epsilon", epsilon, ("auto",), "a number")
         return auto_epsilon(floor), None
