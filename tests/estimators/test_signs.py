@@ -10,7 +10,9 @@ from sklearn.decomposition import DictionaryLearning
 
 import roadict
 from roadict import ROAD, ROADCV, atom_stability
+from roadict.constraints import Constraints
 from roadict.linalg import unit_rows
+from roadict.road.start import draw_samples, starting_point
 from roadict.synthetic import planted
 
 SIGNS = [(True, False), (False, True), (True, True)]
@@ -247,6 +249,49 @@ def test_bad_input(parameters, message):
     data, _ = sums(60)
     with pytest.raises(ValueError, match=re.escape(message)):
         ROAD(10, **parameters).fit(data)
+
+
+def test_known_atoms_count_in_the_smallest_error():
+    data, truth = sums(100)
+    fixed = np.repeat(truth[:1], 10, axis=0)
+    with pytest.raises(ValueError, match=r"epsilon=0\.1 is below"):
+        ROAD(10, fixed_atoms=fixed, epsilon=0.1).fit(data)
+    model = ROAD(10, fixed_atoms=fixed, random_state=0).fit(data)
+    rest = data - np.outer(data @ truth[0], truth[0])
+    assert model.epsilon_ >= np.linalg.norm(rest) / np.linalg.norm(data)
+    assert model.stop_reason_ == "converged"
+
+
+def test_a_search_for_the_number_of_atoms_counts_many_known_atoms():
+    rng = np.random.default_rng(0)
+    model = ROADCV(fixed_atoms=rng.standard_normal((10, 4)), n_splits=1, max_iter=30, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rng.standard_normal((100, 4)))
+    assert model.n_components_ >= 10
+
+
+@pytest.mark.parametrize("positive_dict", [False, True])
+def test_a_start_from_codes_keeps_their_product_with_the_atoms(positive_dict):
+    data, _ = sums(200)
+    codes = np.random.default_rng(0).exponential(size=(200, 8)) * 100
+    constraints = Constraints(positive_dict=positive_dict)
+    atoms, started = starting_point(data, 8, None, codes, np.random.default_rng(1), constraints=constraints)
+    np.testing.assert_allclose(np.linalg.norm(atoms, axis=1), 1)
+    assert np.linalg.norm(data - started @ atoms) < np.linalg.norm(data)
+
+
+def test_opposite_samples_are_two_starts_if_codes_are_nonnegative():
+    data = np.repeat(np.vstack([np.eye(3), -np.eye(3)]), 2, axis=0)
+    atoms = draw_samples(data, 6, np.random.default_rng(0), constraints=Constraints(positive_code=True))
+    assert np.array_equal(np.sort(atoms, axis=0), np.sort(np.vstack([np.eye(3), -np.eye(3)]), axis=0))
+
+
+def test_known_atoms_of_a_data_frame_are_saved(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    data, truth = sums(60)
+    fitted(data, fixed_atoms=pandas.DataFrame(truth[:2]), epsilon=0.1, max_iter=20).save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(roadict.load(tmp_path / "model.npz").fixed_atoms, truth[:2])
 
 
 def test_a_clone_and_a_file_keep_the_constraints(tmp_path):
