@@ -34,7 +34,7 @@ NONZERO = 0.4
 CASES = [(200, False), (200, True), (400, False), (400, True)]
 """Samples, and whether atoms are nonnegative."""
 NOISY = [(200, False, 20.0), (200, True, 20.0)]
-EXACT = (0.005, 0.01, 0.02, 0.05), 300
+EXACT = (0.005, 0.01, 0.02, 0.05), 150
 IN_NOISE = (0.02, 0.035, 0.05, 0.08), 1000
 """Lasso weights of scikit-learn, about the best on other seeds, and its iterations: more would take an hour."""
 NMF_STARTS = 10

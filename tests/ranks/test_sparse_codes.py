@@ -28,7 +28,7 @@ def learned(tmp_path, monkeypatch, on_ranks):
 
     def run(parts, gather):
         models = [Fitted(part) for part in parts]
-        task = learn.Task(Path("data.npy"), None, Path("out.npz"), gather, False, True)
+        task = learn.Task(Path("data.npy"), None, None, Path("out.npz"), gather, False, True)
         on_ranks(2, lambda comm: learn._learn(models[comm.rank], task, "", comm))
         return models[0]
 
