@@ -46,7 +46,7 @@ def stop_in_the_middle(number, *arguments):
     with subprocess.Popen([*PROGRAM, *arguments], **pipes) as process:
         try:
             for line in process.stderr:
-                if re.match(r"learning \d+/100000000 ", line):
+                if re.match(r"learning +\d+ % .* iteration \d", line):
                     break
             process.send_signal(number)
             out, err = process.communicate(timeout=GUARD)

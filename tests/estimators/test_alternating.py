@@ -192,7 +192,8 @@ def test_progress_goes_to_standard_error(capsys):
     learner(verbose=2, max_iter=3).fit(X)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
-    assert "iteration 1/3" in lines[0]
+    assert lines[0].startswith(" 33 %  ")
+    assert "  iteration 1  objective" in lines[0]
     assert lines[-1].startswith("max_iter after 3 iterations")
 
 

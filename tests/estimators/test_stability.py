@@ -174,9 +174,9 @@ def test_progress_counts_halves_and_iterations(noisy):
     steps = []
     model = quick().fit(noisy.data)
     atom_stability(model, noisy.data, n_splits=1, random_state=0, progress=lambda *step: steps.append(step))
-    assert [step[:2] for step in steps] == [(1, 3), (2, 3), (3, 3)] * 2
-    assert steps[0][2].startswith("half 1 of 2  objective")
-    assert steps[-1][2].startswith("half 2 of 2  objective")
+    assert [step[:2] for step in steps] == [(round(1000 * done / 6), 1000) for done in range(1, 7)]
+    assert steps[0][2].startswith("half 1 of 2  iteration 1  objective")
+    assert steps[-1][2].startswith("half 2 of 2  iteration 3  objective")
 
 
 def few(count):

@@ -43,7 +43,9 @@ def test_events_report_every_iteration_and_change_no_result(learn, monkeypatch):
     assert drawn[0].shape == (8, 6)
     assert np.linalg.norm(drawn[0], axis=1) == pytest.approx(1, abs=1e-5)
     last = [event["progress"] for event in events if "progress" in event][-1]
-    assert (last["verb"], last["done"], last["total"]) == ("learning", 60, 60)
+    assert (last["verb"], last["text"].split("  ")[0]) == ("learning", last["stage"])
+    assert 0 < last["share"] <= 1
+    assert "left" in last["left"]
     # All other lines, meant for users, are the same with and without events.
     assert any(line.startswith("learning ") for line in others)
     assert [line for line in lines if json_lines.read(line) is None] == [

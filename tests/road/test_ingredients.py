@@ -1,13 +1,10 @@
-"""Polish, starts, error floors, plans, annealing and progress."""
-
-import io
+"""Polish, starts, error floors, plans and annealing."""
 
 import numpy as np
 import pytest
 
 from roadict.coders.polish import merge_duplicates, polish_codes
 from roadict.formulation import Formulation, check_penalties, constrained, inexact, lasso
-from roadict.progress.terminal import PlainProgress, ProgressLine
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.penalty import FINAL_RESIDUAL, UPDATE_EVERY, Annealing
 from roadict.road.plan import Parameters, make_plan
@@ -262,58 +259,3 @@ def test_number_and_schedules_of_runs():
 
 def test_ridge_of_an_infinite_weight_is_zero_slack():
     assert Formulation((np.inf, np.inf, np.inf)).slack_share(0, 5.0) == 0
-
-
-# ------------------------------------------------------------------ progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-class Reading:
-    max_iter, objective, residuals, start, n_starts = 200, 12.5, {"primal": 1e-2, "dual": 1e-3}, 1, 1
-    stage = "search"
-
-    def __init__(self, iteration):
-        self.iteration = iteration
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that the test sets."""
-    now = [100.0]
-    monkeypatch.setattr("roadict.progress.terminal.time.perf_counter", lambda: now[0])
-    return now
-
-
-def test_progress_line_is_complete_and_rewritten_on_a_terminal(clock):
-    stream = Terminal()
-    line = ProgressLine(stream=stream)
-    clock[0] += 60  # compilation
-    line(Reading(1))
-    clock[0] += 10
-    line(Reading(51))
-    line(Reading(51))
-    line.close("done")
-    text = stream.getvalue()
-    assert text.count("iteration 51/200") == 1, "not more often than people can read"
-    for piece in ("time left unknown", "objective 12.5", "primal 1.0e-02", "dual 1.0e-03", "5/s  at most 30 s left"):
-        assert piece in text
-    assert text.startswith("\r")
-    assert text.endswith("done\x1b[K\n")
-
-
-def test_plain_progress_has_rate_and_remaining_time_and_no_control_characters(clock, capsys):
-    progress = PlainProgress("encoding")
-    progress(1, 101, "samples")
-    assert capsys.readouterr().err == "", "nothing within the first two seconds"
-    clock[0] += 10
-    progress(51, 101, "samples")
-    assert capsys.readouterr().err == "encoding 51/101  5/s  at most 10 s left  samples\n"
-    clock[0] += 100
-    progress(1, 101, "another run")
-    clock[0] += 10
-    progress(11, 101, "another run")
-    assert "encoding 11/101  1/s  at most 1 min 30 s left" in capsys.readouterr().err

@@ -131,13 +131,14 @@ def test_lines_are_parsed_as_progress_curves_and_atoms():
         "{a}.csv: 100 samples\n",
         '{"snapshot": {"start": 1, "iter\n',
         '{"a": 1}\n',
-        '{"progress": {"verb": "denoising", "done": 1, "total": 9, "text": "learning", "left": "soon"}}\n',
+        '{"progress": {"verb": "denoising", "stage": "a", "share": 0.25, "text": "a  b", "left": "soon"}}\n',
         '{"snapshot": {"start": 1, "iteration": 1, "objective": 5.0, "shape": [1, 2], "atoms": "AACAPwAAAEA="}}\n',
         '{"snapshot": {"start": 1, "iteration": 2, "objective": 4.0}}\n',
         '{"snapshot": {"start": 2, "iteration": 1, "objective": 6.0}}\n',
     ):
         status.read(line)
-    assert (status.verb, status.done, status.total, status.text, status.left) == ("denoising", 1, 9, "learning", "soon")
+    assert (status.verb, status.stage, status.share) == ("denoising", "a", 0.25)
+    assert (status.text, status.left) == ("a  b", "soon")
     assert status.runs == [[5.0, 4.0], [6.0]]
     assert np.array_equal(status.atoms, [[1, 2]])
     assert status.lines == ["sigma 20 of 255", "{a}.csv: 100 samples", '{"snapshot": {"start": 1, "iter', '{"a": 1}']

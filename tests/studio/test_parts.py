@@ -204,17 +204,6 @@ def test_the_panel_shows_the_messages_of_the_command_until_there_is_progress():
     assert "training on 12 pictures, once" in panels.progress(job, 0)
 
 
-def test_the_panel_shows_the_remaining_time_also_after_compiling():
-    job = jobs.Job(Command((), "x"), None, "me")
-    job.state = "running"
-    job.status = jobs.JobStatus(
-        "training", "learning", "3.1/s  at most 9 s left  (compiled in 20 s, first run only)", 2, 30
-    )
-    assert "learning · 2 of 30 · at most 9 s left · (compiled in 20 s, first run only)" in panels.progress(job, 0)
-    job.status.done = 30
-    assert "learning · 30 of 30 · nearly done" in panels.progress(job, 0)
-
-
 def test_folders_of_running_studios_are_not_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "roadict-studio-of-another").mkdir()

@@ -38,26 +38,44 @@ def print_error(text: str) -> None:
 
 @contextmanager
 def progress_bar(
-    quiet: bool, verb: str, time_left: Callable[[int, int], str] | None = None
+    quiet: bool, verb: str, time_left: Callable[[int, int], str] | None = None, span: tuple[float, float] = (0.0, 1.0)
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on standard error: a bar on a terminal, else a plain line every two seconds.
 
-    Writes JSON lines instead if another program asks for them; see ``roadict.progress.json_lines``. The time left is
-    estimated from the number of steps, unless ``time_left`` is given and called with steps done and in total.
+    Writes JSON lines instead if another program asks for them; see ``roadict.progress.json_lines``. Lines that ``say``
+    writes meanwhile stand above the bar.
+
+    Parameters
+    ----------
+    quiet : bool
+    verb : str
+    time_left : callable or None
+        Called with steps done and in total for a text. None: the time left is extrapolated from these.
+    span : (float, float)
+        The part of the whole command that the steps are.
     """
     from roadict.progress import json_lines
-    from roadict.progress.terminal import PlainProgress, bar_on_terminal, reporting_compilation
+    from roadict.progress.compiling import heard_by
+    from roadict.progress.stages import STEPS
+    from roadict.progress.terminal import PlainProgress
+
+    first, last = span
+
+    def of_command(done: int, total: int, text: str) -> None:
+        advance(round(STEPS * (first + (last - first) * done / max(1, total))), STEPS, text)
 
     if quiet:
         yield lambda done, total, text: None
-    elif sys.stderr.isatty() and not json_lines.requested():
-        with bar_on_terminal(verb, time_left) as advance:
-            yield advance
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not json_lines.requested():
+        from roadict.progress.bar import bar_on_terminal
+
+        with bar_on_terminal(verb, time_left, first) as advance:
+            yield advance if span == (0.0, 1.0) else of_command
     else:
         kind = json_lines.EventProgress if json_lines.requested() else PlainProgress
-        progress = kind(verb, time_left)
-        with reporting_compilation(progress.compiling):
-            yield progress
+        advance = progress = kind(verb, time_left, first)
+        with heard_by(progress.compiling):
+            yield advance if span == (0.0, 1.0) else of_command
 
 
 def snapshot_callback(quiet: bool) -> "SnapshotEvents | None":

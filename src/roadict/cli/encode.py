@@ -80,7 +80,7 @@ def encode(
             if not quiet:
                 error.add(block, parts[-1])
             done += len(block)
-            advance(done, n_samples, "samples")
+            advance(done, n_samples, f"{done} of {n_samples} samples")
     codes: Any = vstack(parts, format="csr") if sparse else np.concatenate(parts)
     with atomic_write(output) as file:
         if sparse:

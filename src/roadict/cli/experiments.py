@@ -106,7 +106,7 @@ def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None,
     """Run the trials that have no row yet, with a progress bar over all trials."""
     from roadict.experiments.cost import RemainingTime, seconds
     from roadict.experiments.runner import pending, run
-    from roadict.progress.terminal import duration
+    from roadict.progress.words import duration
 
     remaining, total = pending(planned, out), len(planned)
     done = total - len(remaining)
@@ -121,7 +121,8 @@ def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None,
             nonlocal done
             done += 1
             work.finished(trial)
-            advance(done, total, f"{trial.experiment} {trial.panel} {trial.method.name}")
+            text = f"{done} of {total}  {trial.experiment} {trial.panel} {trial.method.name}"
+            advance(done, total, text)
 
         try:
             run(remaining, out, jobs=jobs, data=data, finished=finished)

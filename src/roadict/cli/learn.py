@@ -58,7 +58,7 @@ from roadict.cli.options import (
     TimeoutOption,
     TolOption,
 )
-from roadict.cli.stability import measure_and_save, stability_summary
+from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, stop_requests
 from roadict.tensors import is_sparse
@@ -304,7 +304,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     n_samples = sum(counts(comm, len(X)))
     heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
     try:
-        fit_with_progress(model, X, task.quiet, heading)
+        fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
@@ -356,37 +356,40 @@ def _write_part(output: Path, codes: Any, comm: "Comm") -> None:
         (save_npz if is_sparse(codes) else np.save)(file, codes)
 
 
-def fit_with_progress(model: "Learned", X: NDArray[Any], quiet: bool, heading: str) -> None:
-    """Fit a model with a progress bar.
+def fit_with_progress(
+    model: "Learned", X: NDArray[Any], quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
+) -> None:
+    """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
 
     The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
     options have been checked.
     """
-    from roadict.progress.terminal import measures_text
+    from roadict.progress.output import say
+    from roadict.progress.terminal import run_text, steps_of
 
     if quiet:
         with showing_warnings():
             model.fit(X)
         return
-    with showing_warnings(), progress_bar(quiet, "learning") as advance:
+    with showing_warnings(), progress_bar(quiet, "learning", span=span) as advance:
         callback = snapshot_callback(quiet)
         headings = [heading]
 
         def choosing(done: int, total: int, text: str) -> None:
             if headings:
-                typer.echo(headings.pop(), err=True)
-            advance(done, total, f"choosing the number of atoms: {text}")
+                say(headings.pop())
+            advance(done, total, f"choosing the number of atoms  {text}")
 
         if hasattr(model, "n_splits"):
             model._progress = choosing
         for index, snapshot in enumerate(model.iter_fit(X)):
             if headings:
-                typer.echo(headings.pop(), err=True)
+                say(headings.pop())
             if index == 0 and snapshot.iteration > 1:
-                typer.echo(f"resumed after iteration {snapshot.iteration - 1}", err=True)
+                say(f"resumed after iteration {snapshot.iteration - 1}")
             if callback is not None:
                 callback(snapshot)
-            advance(snapshot.iteration, snapshot.max_iter, measures_text(snapshot))
+            advance(*steps_of(snapshot), run_text(snapshot))
 
 
 def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from roadict.cli.console import check_output, parse_number_or_auto, progress_bar, showing_warnings, snapshot_callback
 from roadict.cli.help import examples
 from roadict.cli.options import JobsOption, QuietOption
+from roadict.progress.output import say
 
 Picture = NDArray[Any]
 
@@ -87,7 +88,7 @@ def upscale(
             n_jobs=jobs,
             progress=advance,
             callback=snapshot_callback(quiet),
-            message=None if quiet else lambda text: typer.echo(text, err=True),
+            message=None if quiet else say,
         )
     files.write_picture(output, big)
     if original is not None and compare is not None:
@@ -122,7 +123,7 @@ def denoise(
     white = dtypes.white(noisy)
     share = noise_level(noisy, level if isinstance(level, str) else level * white / 255)
     if not quiet:
-        typer.echo(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}", err=True)
+        say(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}")
     with showing_warnings(), progress_bar(quiet, "denoising") as advance:
         result = clean(
             noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
@@ -155,7 +156,7 @@ def inpaint(
     missing = missing_pixels(holes, None if mask is None else files.read_mask(mask))
     original = _original(compare, holes.shape[:2], holes)
     if not quiet:
-        typer.echo(f"{missing.sum()} of {missing.size} pixels are missing", err=True)
+        say(f"{missing.sum()} of {missing.size} pixels are missing")
     with showing_warnings(), progress_bar(quiet, "filling") as advance:
         result = fill(
             holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Learned = ROAD | AlternatingDictionaryLearning
 
 VERDICT = "not to be trusted"
+FIT_SHARE = 0.3
+"""Share of the command that the fit itself is: four fits of halves follow, whose noise level is known."""
 
 
 def measure_and_save(model: "Learned", X: NDArray[Any], output: Path, quiet: bool) -> None:
@@ -23,7 +25,7 @@ def measure_and_save(model: "Learned", X: NDArray[Any], output: Path, quiet: boo
 
     stop = getattr(model.checkpoint, "stop", None)
     message = f"interrupted; {output} was written without the stability of its atoms"
-    with showing_warnings(), progress_bar(quiet, "checking stability") as advance:
+    with showing_warnings(), progress_bar(quiet, "checking stability", span=(FIT_SHARE, 1.0)) as advance:
 
         def step(done: int, total: int, text: str) -> None:
             if stop is not None and (number := stop()):

@@ -35,6 +35,7 @@ from roadict.estimators.weights import add_left_out, used_samples
 from roadict.formulation import Triple
 from roadict.ranks.collectives import counts, largest, offset, on_all_ranks, total
 from roadict.ranks.comm import Comm, current, local_threads
+from roadict.road.expected import FitStages, with_shares
 from roadict.road.large import learn_from_rows, scaled_up
 from roadict.road.learning import Learned, learn_data
 from roadict.road.multistart import Settings
@@ -376,13 +377,14 @@ class ROAD(Learner):
             starts = partial(self._starts, dictionary=dictionary, codes=codes, seed=seed)
             journal = FitJournal(checkpoints)
             own = journal if large is None else journal.aside()
-            learned = yield from learn_data(request, plan, starts, settings, seed, own, dictionary)
+            stages = FitStages(request, plan, self.max_iter, 0 if large is None else len(large))
+            fitting = learn_data(request, plan, starts, settings, seed, own, dictionary)
+            learned = yield from with_shares(fitting, stages.share)
             if learned.plan.descends and learned.fit.outcome.stop_reason != "non-finite":
                 stream = continued(learned.fit, learned.plan, (data, observed, weights))
             if large is not None and stream is not None and learned.fit.outcome.stop_reason != "callback":
-                fit, stream = yield from learn_from_rows(
-                    large, learned.fit, learned.plan, stream, settings, seed, journal
-                )
+                passes = learn_from_rows(large, learned.fit, learned.plan, stream, settings, seed, journal)
+                fit, stream = yield from with_shares(passes, stages.share)
                 learned = learned._replace(fit=fit)
             elif large is not None:
                 used = total(comm, float(len(data) if weights is None else weights.sum()))

@@ -14,8 +14,10 @@ from roadict.estimators.known import check_reachable, check_width
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
 from roadict.estimators.weights import used_samples
-from roadict.progress.terminal import PlainProgress, Progress, silent
+from roadict.progress.stages import Progress, Stages
+from roadict.progress.terminal import PlainProgress, silent
 from roadict.ranks.comm import SERIAL, current
+from roadict.road.expected import with_shares
 from roadict.road.hidden import SHARE
 from roadict.road.noise import MIN_HIDDEN
 from roadict.road.number import NumberPath, choose_number
@@ -34,6 +36,8 @@ MIN_OBSERVED = 2
 """Minimum number of observed entries per sample, on average: one is hidden, and predicted from the others."""
 FEW_OBSERVED = 4
 """Number of these below which the choice is uncertain."""
+CHOICE = 0.8
+"""Share of the whole that the choice takes, about; by `benchmarks/progress.py`."""
 FORMULATIONS = ("constrained", "lasso")
 FINAL_FIT = (
     *("formulation", "positive_code", "positive_dict", "fixed_atoms"),
@@ -243,12 +247,15 @@ class ROADCV(Learner):
         check_width(parameters, data.shape[1], None if numbers is None else min(numbers))
         check_reachable(data, parameters, weights=weights, warn=False)  # the final fit warns
         seed = seed_sequence(self.random_state)
-        progress = self._progress or (PlainProgress("choosing n_components: runs") if self.verbose else silent)
+        whole = Stages({"choice": CHOICE, "fit": 1 - CHOICE})
+        report = self._progress or (PlainProgress("choosing n_components") if self.verbose else silent)
+        progress = whole.part("choice", report)
         path = choose_number(
             data, observed, numbers, self.n_splits, self.engine, self.n_jobs, seed, progress, weights, parameters
         )
         road = self._road(int(path.n_components[path.chosen]), seed)
-        yield from road._fitting(X, sample_weight, watched=watched)
+        fitting = road._fitting(X, sample_weight, watched=watched)
+        yield from with_shares(fitting, lambda snapshot: whole.share("fit", snapshot.share))
         self._set_choice(path)
         found = {name: value for name, value in vars(road).items() if name.endswith("_") and name[0] != "_"}
         self.__dict__.update(found)

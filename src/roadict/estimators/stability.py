@@ -15,7 +15,8 @@ from roadict.estimators.alternating import AlternatingDictionaryLearning
 from roadict.estimators.road import ROAD
 from roadict.estimators.road_cv import ROADCV
 from roadict.linalg import unit_rows
-from roadict.progress.terminal import Progress, measures_text
+from roadict.progress.stages import STEPS, Progress
+from roadict.progress.terminal import run_text
 from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.plan import Parameters
@@ -68,7 +69,7 @@ def atom_stability(
     n_jobs : int, default=None
         Threads of the fits. None: as the model.
     progress : callable, default=None
-        Called after every iteration with the iteration, the maximum number of iterations, and a text.
+        Called after every iteration with the steps of all fits that are done, their number (1000), and a text.
 
     Returns
     -------
@@ -94,7 +95,7 @@ def atom_stability(
     n_fits, unsettled, strengths = 2 * n_splits, 0, []
     for index, (half, seed) in enumerate(_halves(samples, n_splits, random_state), start=1):
         fitted = _half_model(model, half, seed, n_jobs)
-        _fit(fitted, half, progress, f"half {index} of {n_fits}")
+        _fit(fitted, half, progress, index, n_fits)
         unsettled += fitted.stop_reason_ != "converged" and fitted.tol > 0
         correlations = atoms @ unit_rows(fitted.components_)[0].T
         strengths.append(correlations if model.positive_code else np.abs(correlations))
@@ -178,14 +179,15 @@ def _attainable(epsilon: float, half: Array, n_components: int, limits: Paramete
     return epsilon if epsilon >= floor else auto_epsilon(floor)
 
 
-def _fit(model: Learned, half: Array, progress: Progress | None, text: str) -> None:
+def _fit(model: Learned, half: Array, progress: Progress | None, index: int, n_fits: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # one warning for all halves follows
         if progress is None:
             model.fit(half)
             return
         for snapshot in model.iter_fit(half):
-            progress(snapshot.iteration, snapshot.max_iter, f"{text}  {measures_text(snapshot)}")
+            done = round(STEPS * (index - 1 + snapshot.share) / n_fits)
+            progress(done, STEPS, f"half {index} of {n_fits}  {run_text(snapshot)}")
 
 
 def _matched(strengths: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
-from roadict.progress.terminal import duration
+from roadict.progress.words import duration
 
 # Seconds on one core of an AMD EPYC. Two-stage methods: at 400 samples of 16 features and 32 atoms; they grow slower
 # than the number of entries. The others: per sample, feature and atom.

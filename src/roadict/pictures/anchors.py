@@ -12,6 +12,8 @@ from roadict.progress.terminal import Progress, silent
 
 RIDGE = 0.1
 """Weight of the ridge, for samples of unit norm."""
+REGRESSORS = "fitting the atoms' regressors"
+"""Stage of the training."""
 BLOCK = 8
 """Atoms compared with all samples at a time."""
 SAMPLED = 50_000
@@ -62,7 +64,7 @@ def fit_regressors(
     n_blocks = -(-len(atoms) // BLOCK)
     # Before the threads of the workers: one of these alone may set limits, which hold for all.
     with one_blas_thread(), Workers(n_jobs) as workers:
-        workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, "fitting the atoms' regressors"))
+        workers.run(fit_block, n_blocks, lambda done: report(done, n_blocks, REGRESSORS))
     return regressors
 
 

@@ -4,12 +4,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import distance_transform_edt, gaussian_filter
+from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filter
 
 from roadict.pictures import dtypes
 from roadict.pictures.dtypes import Plane
-from roadict.pictures.restoration import Mask, Options, Patches, code_plane, learned_atoms, refined, sample_patches
-from roadict.progress.terminal import Progress
+from roadict.pictures.restoration import (
+    CODING,
+    REFINING_COST,
+    Mask,
+    Options,
+    Patches,
+    code_plane,
+    learned_atoms,
+    refined,
+    sample_patches,
+)
+from roadict.progress.stages import Progress
 from roadict.runs.snapshot import Callback
 from roadict.seeds import INPAINTING, RandomStateLike, streams
 
@@ -26,8 +36,12 @@ SWEEPS_FILLED = 2
 """Refinements in every round on the filled picture."""
 POOL = 8000
 """Patches that the atoms are refined on; coding by the observed pixels alone is slow."""
+FILLED_COST = 0.5
+"""Cost of coding a patch of the filled picture, where that of a patch by its observed pixels is 1."""
 LEVELS = (0.03, 0.02, 0.015, 0.012, 0.01, 0.01, 0.01, 0.008, 0.008)
 """Rms errors of the rounds on the filled picture; decreasing, so that bad fillings are discarded first."""
+FILLED = "coding the filled picture"
+"""Stage after the others."""
 _MIN_OBSERVED = 0.25
 """Share of a patch that must be observed for it to be learned from."""
 _MIN_CONTRAST = 0.02
@@ -64,7 +78,7 @@ def inpaint(
     n_jobs : int, default=None
         Threads. None: all cores.
     progress : callable, default=None
-        Called with steps done, steps in all, and a text.
+        Called with steps of the whole job done, steps in all (1000), and the name of the stage.
     callback : callable, default=None
         As for ``ROAD``, while the dictionary is learned.
 
@@ -152,6 +166,9 @@ def _filled(planes: list[Plane], missing: Mask, options: Options) -> list[Plane]
     pool = _learnable(sample_patches(planes, ~missing, PATCH, 2 * POOL, rng))
     if len(pool.values) < 2:
         return planes
+    wanted = len(planes) * float(maximum_filter(missing, PATCH).sum())
+    later = len(LEVELS) * (wanted + REFINING_COST * SWEEPS_FILLED * len(pool.values))
+    options = options.staged(pool, SWEEPS, {CODING: wanted, FILLED: FILLED_COST * later})
     atoms = learned_atoms(pool, options, level=LEVEL, code_level=LEVEL, max_atoms=MAX_ATOMS, sweeps=SWEEPS)
     planes = _coded(planes, ~missing, missing, atoms, LEVEL, MAX_ATOMS, 0, options)
     for round_, level in enumerate(LEVELS, 1):
@@ -174,7 +191,7 @@ def _coded(
     options: Options,
 ) -> list[Plane]:
     """Replace the missing pixels by the coded ones; ``round_`` counts the calls, for the progress."""
-    steps = (len(LEVELS) + 1) * len(planes)
+    stage, before, steps = (FILLED, round_ - 1, len(LEVELS)) if round_ else (CODING, 0, 1)
     found = []
     for index, plane in enumerate(planes):
         coded = code_plane(
@@ -185,7 +202,7 @@ def _coded(
             level=level,
             max_atoms=max_atoms,
             n_jobs=options.n_jobs,
-            advance=options.coding_progress(round_ * len(planes) + index, steps),
+            advance=options.coding_progress(before * len(planes) + index, steps * len(planes), stage),
             wanted=missing,
         )
         found.append(np.where(missing, coded, plane))

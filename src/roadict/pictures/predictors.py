@@ -11,15 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge
-from roadict.pictures.anchors import apply_regressors, fit_regressors
-from roadict.pictures.dictionaries import learn_dictionary
+from roadict.pictures.anchors import REGRESSORS, apply_regressors, fit_regressors
+from roadict.pictures.dictionaries import LEARNING, learn_dictionary
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.recipe import Recipe
-from roadict.pictures.training import Samples, Sampling, gather
-from roadict.progress.terminal import Progress
+from roadict.pictures.training import GATHERING, Samples, Sampling, gather
+from roadict.progress.stages import Progress
 from roadict.runs.snapshot import Callback
 from roadict.seeds import PREDICTOR, streams
 
+CODING = "coding patches"
+"""Stage of the training."""
 ANCHOR_SAMPLES = 1_200_000
 """Samples for the regressors, of the pictures and their mirror images: 0.4 dB above a tenth of them."""
 N_NEIGHBOURS = 2048
@@ -121,10 +123,10 @@ def fit_predictor(
     axes: Plane | None,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
-    report: Progress,
+    part: Callable[[str], Progress],
     callback: Callback | None,
 ) -> Predictor:
-    """Learn a predictor from pictures, with the parameters of ``SuperResolution``."""
+    """Learn a predictor from pictures, with the parameters of ``SuperResolution``; ``part``: progress of a stage."""
     anchored = approach == "anchored"
     (rng,) = streams(seed, PREDICTOR, 1)
     samples = gather(
@@ -135,7 +137,7 @@ def fit_predictor(
         max_samples=ANCHOR_SAMPLES if anchored else CODE_SAMPLES,
         min_norm=MIN_NORM if anchored else 0.0,
         rng=rng,
-        report=report,
+        report=part(GATHERING),
     )
     if len(samples.low) < n_components:
         raise ValueError(
@@ -159,14 +161,14 @@ def fit_predictor(
             seed=seed,
             n_jobs=n_jobs,
             engine=recipe.engine,
-            progress=report,
+            progress=part(LEARNING),
             callback=callback,
         )
         return atoms.astype(np.float32)
 
     if anchored:
-        return _anchored(samples, learn, n_jobs, report)
-    return _coupled(samples, learn, recipe, approach == "yang", n_jobs, report)
+        return _anchored(samples, learn, n_jobs, part(REGRESSORS))
+    return _coupled(samples, learn, recipe, approach == "yang", n_jobs, part(CODING))
 
 
 def _anchored(samples: Samples, learn: Learn, n_jobs: int | None, report: Progress) -> Anchored:
@@ -190,7 +192,7 @@ def _coupled(
     coder, n_samples, parts = Coupled(atoms, atoms, *settings), len(samples.low), []
     for start in range(0, n_samples, BATCH):
         parts.append(coder.codes(samples.low[start : start + BATCH], n_jobs))
-        report(min(start + BATCH, n_samples), n_samples, "coding patches")
+        report(min(start + BATCH, n_samples), n_samples, CODING)
     return Coupled(atoms, _least_squares(np.concatenate(parts), samples.high), *settings)
 
 

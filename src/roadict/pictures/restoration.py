@@ -1,7 +1,7 @@
 """Learn a dictionary from the damaged picture itself, refine it on more patches, and code patches in it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,14 +11,20 @@ from numpy.typing import NDArray
 from roadict import checks
 from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge
-from roadict.pictures.dictionaries import learn_dictionary
+from roadict.pictures.dictionaries import LEARNING, learn_dictionary
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.patches import PatchMean, bands, extract, starts
-from roadict.progress.terminal import Progress, silent
+from roadict.progress.stages import Progress, Stages
+from roadict.progress.terminal import silent
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
 Mask = NDArray[np.bool_]
+REFINING, CODING = "refining the dictionary", "coding patches"
+"""Stages after ``LEARNING``."""
+ITERATION_COST, REFINING_COST = 4.0, 3.0
+"""Cost of an iteration of ROAD with 256 atoms per patch, and of a refinement per patch, where coding one patch costs 1;
+by `benchmarks/progress.py`."""
 BAND = 1 << 14
 """Patches coded at a time."""
 TRAINING_PATCHES = 2000
@@ -46,9 +52,11 @@ class Options:
     seed : SeedSequence
     n_jobs : int or None
     report : callable
-        Called with steps done, steps in all, and a text.
+        Called with steps of the whole job done, steps in all, and a text.
     callback : callable or None
         As for ``ROAD``.
+    stages : Stages or None
+        Of the job; None: each stage reports its own steps.
     """
 
     n_components: int
@@ -57,6 +65,7 @@ class Options:
     n_jobs: int | None
     report: Progress
     callback: Callback | None
+    stages: Stages | None = None
 
     @classmethod
     def checked(
@@ -74,9 +83,21 @@ class Options:
         checks.threads("n_jobs", n_jobs)
         return cls(n_components, max_iter, seed_sequence(random_state), n_jobs, progress or silent, callback)
 
-    def coding_progress(self, step: int, steps: int) -> Callable[[float], None]:
+    def staged(self, pool: "Patches", sweeps: int, costs: Mapping[str, float]) -> Self:
+        """Return the options of a job that learns from a pool, refines in sweeps, and goes on with further stages."""
+        n_patches = len(pool.values)
+        iterations = self.max_iter * min(TRAINING_PATCHES, n_patches) * _n_atoms(self.n_components, n_patches) / 256
+        first = {LEARNING: ITERATION_COST * iterations, REFINING: REFINING_COST * sweeps * n_patches}
+        return replace(self, stages=Stages({**first, **costs}))
+
+    def part(self, stage: str) -> Progress:
+        """Return the callback for the steps of a stage."""
+        return self.report if self.stages is None else self.stages.part(stage, self.report)
+
+    def coding_progress(self, step: int, steps: int, stage: str = CODING) -> Callable[[float], None]:
         """Progress callback of ``code_plane`` for plane ``step`` of ``steps``."""
-        return lambda share: self.report(round(100 * (step + share)), 100 * steps, "coding patches")
+        report = self.part(stage)
+        return lambda share: report(round(100 * (step + share)), 100 * steps, stage)
 
 
 @dataclass(frozen=True)
@@ -176,13 +197,13 @@ def learned_atoms(
     atoms = _first_atoms(pool, options, level)
     for sweep in range(sweeps):
         atoms = refined(atoms, pool, code_level, max_atoms, options.n_jobs)
-        options.report(sweep + 1, sweeps, "refining the dictionary")
+        options.part(REFINING)(sweep + 1, sweeps, REFINING)
     return atoms
 
 
 def _first_atoms(pool: Patches, options: Options, level: float) -> Plane:
     """Learn atoms by ROAD from the first of the patches, to an rms error of ``level`` over the observed pixels."""
-    n_components = min(options.n_components, max(1, len(pool.values) // PATCHES_PER_ATOM))
+    n_components = _n_atoms(options.n_components, len(pool.values))
     few = pool.chosen(np.arange(min(TRAINING_PATCHES, len(pool.values))))
     data = few.values if few.observed is None else np.where(few.observed, few.values, np.float32(np.nan))
     # The mean of every patch was subtracted: the noise has one degree of freedom less.
@@ -199,10 +220,14 @@ def _first_atoms(pool: Patches, options: Options, level: float) -> Plane:
         max_iter=options.max_iter,
         seed=options.seed,
         n_jobs=options.n_jobs,
-        progress=options.report,
+        progress=options.part(LEARNING),
         callback=options.callback,
     )
     return atoms.astype(np.float32)
+
+
+def _n_atoms(wanted: int, n_patches: int) -> int:
+    return min(wanted, max(1, n_patches // PATCHES_PER_ATOM))
 
 
 def refined(atoms: Plane, pool: Patches, level: float, max_atoms: int | None, n_jobs: int | None) -> Plane:

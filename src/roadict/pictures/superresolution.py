@@ -1,5 +1,6 @@
 """Super-resolution: enlarge a picture with detail learned from pairs of low- and high-resolution patches."""
 
+import math
 import numbers
 import os
 from collections.abc import Sequence
@@ -14,15 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from roadict import checks
 from roadict.files import models
 from roadict.pictures import dtypes, training
-from roadict.pictures.dictionaries import METHODS
+from roadict.pictures.anchors import REGRESSORS
+from roadict.pictures.dictionaries import LEARNING, METHODS
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.features import patch_features
 from roadict.pictures.patches import PatchMean, bands, starts
-from roadict.pictures.predictors import fit_predictor, predictor_from
+from roadict.pictures.predictors import ANCHOR_SAMPLES, CODE_SAMPLES, CODING, fit_predictor, predictor_from
 from roadict.pictures.recipe import Recipe
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
 from roadict.pictures.tiles import Tile, mirrored, tiles
-from roadict.progress.terminal import Progress, silent
+from roadict.progress.stages import Progress, Stages
+from roadict.progress.terminal import silent
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
@@ -32,6 +35,14 @@ KIND = "SuperResolution"
 UNSAVED = ("n_jobs", "engine")
 """Parameters that a model file does not hold: they do not change what a trained model predicts."""
 NOT_FITTED = "this %(name)s is not fitted yet; call fit, or load a model"
+ENLARGING = "enlarging"
+"""Stage after the training."""
+AXES_COST, GATHERING_COST, LEARNING_COST, REGRESSOR_COST = 0.4, 1.0, 4.0, 0.35
+"""Nanoseconds of the stages per product of what they multiply, by `benchmarks/progress.py`..."""
+CODING_COST, REGRESSION_COST = 130.0, 30.0
+"""... and of coding a patch, or predicting it by regressors, per atom."""
+N_AXES = 30
+"""Features after projection on the principal axes, about."""
 _REACH = 5
 """Pixels of the small picture beyond the patches of a tile that these depend on: filters, bicubic and a margin."""
 _BACK_PROJECTION_REACH = 4
@@ -109,7 +120,7 @@ class SuperResolution(BaseEstimator):
         ----------
         pictures : sequence of arrays of shape (height, width) or (height, width, channels)
         progress : callable, default=None
-            Called with steps done, steps in all, and a text.
+            Called with steps of the whole training done, steps in all (1000), and the name of the stage.
         callback : callable, default=None
             As for ``ROAD``, while the dictionary is learned.
 
@@ -122,10 +133,10 @@ class SuperResolution(BaseEstimator):
             raise ValueError("there are no training pictures; pass at least one")
         planes = [self._training_plane(i, picture) for i, picture in enumerate(pictures)]
         sampling, recipe = self._sampling(), self._recipe()
-        report = progress or silent
+        stages, report = training_stages(self, planes), progress or silent
         self.axes_ = None
         if recipe.features == "derivatives":
-            self.axes_ = training.find_axes(planes, sampling, report)
+            self.axes_ = training.find_axes(planes, sampling, stages.part(training.AXES, report))
         self.predictor_ = fit_predictor(
             planes,
             sampling,
@@ -137,7 +148,7 @@ class SuperResolution(BaseEstimator):
             axes=self.axes_,
             seed=seed_sequence(self.random_state),
             n_jobs=self.n_jobs,
-            report=report,
+            part=lambda stage: stages.part(stage, report),
             callback=callback,
         )
         return self
@@ -150,7 +161,7 @@ class SuperResolution(BaseEstimator):
         picture : array of shape (height, width) or (height, width, channels)
             uint8, uint16, float32 or float64; grey or RGB, with or without alpha.
         progress : callable, default=None
-            Called with tiles done, tiles in all, and a text.
+            Called with tiles done, tiles in all, and the name of the stage.
 
         Returns
         -------
@@ -170,7 +181,7 @@ class SuperResolution(BaseEstimator):
             big = dtypes.Parts(self._colour(parts.colour, tile, shape), self._bicubic(parts.alpha, tile))
             result[tile.inside(self.scale)] = dtypes.join(big, array.dtype, unit, limits)
             if progress is not None:
-                progress(done + 1, len(work), "tiles")
+                progress(done + 1, len(work), ENLARGING)
         return result
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -301,6 +312,35 @@ class SuperResolution(BaseEstimator):
             raise ValueError(f"recipe={self.recipe!r} must be a roadict.pictures.Recipe or None")
         sampling = self._sampling()
         starts(sampling.size, sampling.size, sampling.stride)
+
+
+def training_stages(model: SuperResolution, pictures: Sequence[NDArray[Any]]) -> Stages:
+    """Return the stages of a training on these pictures, with their costs in nanoseconds on one core."""
+    sampling, recipe = model._sampling(), model._recipe()
+    n_pixels, pixels = sampling.size**2, recipe.features == "pixels"
+    n_patches = sum(math.prod(picture.shape[:2]) for picture in pictures) / sampling.stride**2
+    n_features, n_maps = (n_pixels, 1) if pixels else (N_AXES, training.DERIVATIVES)
+    n_raw, n_views = n_maps * n_pixels, 8 if model.approach == "anchored" else 1
+    n_samples = min(n_views * n_patches, ANCHOR_SAMPLES if n_views > 1 else CODE_SAMPLES)
+    rounds = 0 if model.method == "random" else model.max_iter
+    learned = rounds * min(recipe.max_samples, n_samples) * model.n_components * n_features
+    costs = {
+        training.AXES: 0 if pixels else AXES_COST * n_patches * n_raw**2,
+        training.GATHERING: GATHERING_COST * n_views * n_patches * n_raw * n_features,
+        LEARNING: LEARNING_COST * learned,
+    }
+    if model.approach == "anchored":
+        costs[REGRESSORS] = REGRESSOR_COST * n_samples * model.n_components * n_features
+    elif model.approach == "zeyde":
+        costs[CODING] = CODING_COST * n_samples * model.n_components
+    return Stages(costs)
+
+
+def enlarging_cost(model: SuperResolution, picture: NDArray[Any]) -> float:
+    """Return the cost of enlarging a picture, in the units of ``training_stages``."""
+    n_patches = math.prod(picture.shape[:2]) * (model.scale / model._sampling().stride) ** 2
+    each = REGRESSION_COST if model.approach == "anchored" else CODING_COST
+    return n_patches * model.n_components * each
 
 
 def saved_parameters(model: SuperResolution) -> dict[str, Any]:

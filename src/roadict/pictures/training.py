@@ -16,6 +16,8 @@ BAND = 1 << 15
 """Patches held at a time."""
 DERIVATIVES = 4
 """Maps of ``derivatives``."""
+AXES, GATHERING = "finding the axes of the features", "gathering patches"
+"""Stages of the training."""
 LOW_PIXELS = 3
 """Side of a patch in pixels of the small picture."""
 
@@ -92,7 +94,7 @@ def find_axes(pictures: Sequence[Plane], sampling: Sampling, report: Progress = 
     for done, picture in enumerate(pictures, 1):
         for low, _ in pairs(picture, sampling):
             moment += low.T @ low
-        report(done, len(pictures), "finding the axes of the features")
+        report(done, len(pictures), AXES)
     return principal_axes(moment).astype(np.float32)
 
 
@@ -141,7 +143,7 @@ def gather(
                 selected &= rng.random(len(selected)) < share
             lows.append(projected[selected])
             highs.append(high[selected])
-        report(done, len(views), "gathering patches")
+        report(done, len(views), GATHERING)
     return Samples(np.concatenate(lows), np.concatenate(highs))
 
 

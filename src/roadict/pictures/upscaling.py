@@ -18,12 +18,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roadict import __version__, checks
-from roadict.pictures.superresolution import SuperResolution, saved_parameters
-from roadict.progress.terminal import Progress
+from roadict.pictures.superresolution import (
+    ENLARGING,
+    SuperResolution,
+    enlarging_cost,
+    saved_parameters,
+    training_stages,
+)
+from roadict.progress.stages import Progress, Stages
+from roadict.progress.terminal import silent
 from roadict.runs.snapshot import Callback, Snapshot
 
 Picture = NDArray[Any]
 APPROACH, METHOD = "anchored", "road"
+TRAINING = "training"
+"""Stage before the enlarging, if no trained model is found."""
 BUNDLED = (
     "astronaut",
     "brick",
@@ -202,7 +211,8 @@ def upscale(
     n_jobs : int, default=None
         Threads. None: those of ``model``, or else all cores.
     progress : callable, default=None
-        Called with steps done, steps in all, and a text.
+        Called with steps of the whole job done, steps in all (1000), and the name of the stage; without a training,
+        with tiles.
     callback : callable, default=None
         As for ``ROAD``, while a model is trained.
     message : callable, default=None
@@ -223,8 +233,10 @@ def upscale(
     """
     fresh = SuperResolution(scale, approach=approach, method=method, random_state=random_state, n_jobs=n_jobs)
     check_settings(fresh, model, train)
-    if model is None:
-        model = trained(fresh, train, progress=progress, callback=callback, message=message)
-    elif n_jobs is not None:
-        model = copy.copy(model).set_params(n_jobs=n_jobs)
-    return model.predict(picture, progress)
+    if model is not None:
+        return (model if n_jobs is None else copy.copy(model).set_params(n_jobs=n_jobs)).predict(picture, progress)
+    report, array = progress or silent, np.asarray(picture)
+    chosen = bundled_pictures() if train is None else [np.asarray(each) for each in train]
+    whole = Stages({TRAINING: training_stages(fresh, chosen).cost, ENLARGING: enlarging_cost(fresh, array)})
+    model = trained(fresh, chosen, progress=whole.part(TRAINING, report), callback=callback, message=message)
+    return model.predict(array, whole.part(ENLARGING, report) if whole.begun else progress)

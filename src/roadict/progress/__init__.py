@@ -1,1 +1,1 @@
-"""Progress reports: on a terminal, as plain lines, and as JSON lines for other programs."""
+"""Progress of whole jobs: on a terminal, as plain lines, and as JSON lines for other programs."""

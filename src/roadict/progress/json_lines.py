@@ -7,7 +7,6 @@ users. Every event is an object with one key, "progress" or "snapshot"; all othe
 import base64
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -15,7 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.progress.terminal import RunProgress, TimeLeft, duration
+from roadict.progress.compiling import Compiling
+from roadict.progress.output import write
+from roadict.progress.remaining import TimeLeft
+from roadict.progress.terminal import RunProgress
 
 VARIABLE = "ROADICT_PROGRESS"
 ATOMS_EVERY = 0.5
@@ -39,27 +41,30 @@ def requested() -> bool:
 class EventProgress:
     """Progress as events, instead of ``roadict.progress.terminal.PlainProgress``."""
 
-    def __init__(self, verb: str, time_left: Callable[[int, int], str] | None = None) -> None:
+    def __init__(self, verb: str, time_left: Callable[[int, int], str] | None = None, share: float = 0.0) -> None:
         self._verb = verb
         self._time_left = time_left or TimeLeft()
         self._last = 0.0
-        self._steps = (0, 0)
+        self._share = share
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Write an event; at most a few per second, and always the last."""
-        self._steps = (done, total)
+        self._share = max(self._share, done / total if total else 0.0)
         self._emit(text, self._time_left(done, total), always=done == total)
 
-    def compiling(self, seconds: float) -> None:
-        """Write an event at the current step: compilation explains the delay; at most a few per second."""
-        self._emit("compiling (first run only)", f"{duration(seconds)} so far", always=False)
+    def compiling(self, state: Compiling | None) -> None:
+        """Write an event at the present share: compilation explains the delay; at most a few per second."""
+        if state is not None:
+            self._emit(state.text, state.time_left, always=False)
 
     def _emit(self, text: str, time_left: str, *, always: bool) -> None:
         now = time.perf_counter()
         if always or now - self._last >= _STEP_EVERY:
             self._last = now
-            done, total = self._steps
-            _write("progress", {"verb": self._verb, "done": done, "total": total, "text": text, "left": time_left})
+            stage = text.split("  ")[0]
+            share = round(self._share, 4)
+            values = {"verb": self._verb, "stage": stage, "share": share, "text": text, "left": time_left}
+            _write("progress", values)
 
 
 class SnapshotEvents:
@@ -110,4 +115,4 @@ def read(line: str) -> dict[str, dict[str, Any]] | None:
 
 
 def _write(kind: str, values: dict[str, Any]) -> None:
-    print(json.dumps({kind: values}), file=sys.stderr, flush=True)
+    write(f"{json.dumps({kind: values})}\n")

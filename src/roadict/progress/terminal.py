@@ -1,19 +1,24 @@
-"""Progress lines and bars for long runs, with the time left and the time spent compiling."""
+"""Progress lines for long runs: plain lines of commands, and the line of ``verbose=1``."""
 
 import math
+import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any, Protocol, TextIO
+from collections.abc import Callable
+from typing import Protocol, TextIO
 
-Progress = Callable[[int, int, str], None]
-"""Called by long tasks with steps done, steps in total, and a text."""
+from roadict.progress import compiling
+from roadict.progress.compiling import OneLine
+from roadict.progress.output import say
+from roadict.progress.remaining import TimeLeft
+from roadict.progress.stages import STEPS, Progress
+from roadict.progress.words import duration
+
+__all__ = ["PlainProgress", "Progress", "ProgressLine", "duration", "run_text", "silent", "steps_of"]
+
 PAUSE = 2.0
 """Seconds between two lines that are not rewritten."""
-MIN_COMPILE_SECONDS = 0.5
-"""Shorter compilations are not reported."""
 
 
 def silent(done: int, total: int, text: str) -> None:
@@ -28,6 +33,7 @@ class RunProgress(Protocol):
     start: int
     n_starts: int
     stage: str
+    share: float
 
     @property
     def objective(self) -> float:
@@ -38,21 +44,31 @@ class RunProgress(Protocol):
         """Residuals by name; they fall to zero as the run converges."""
 
 
-def measures_text(reading: RunProgress) -> str:
-    """Return objective and residuals for a progress line, and the stage or the start if there are several."""
-    start = f"start {reading.start}  " if reading.n_starts > 1 else ""
+def stage_name(reading: RunProgress) -> str:
+    """Return the stage of a fit for people; "" if there is only one."""
     if reading.stage == "noise":
-        start = f"noise level, round {reading.start}  "
-    elif reading.stage != "search":
-        start = f"{reading.stage}  "
-    residuals = "  ".join(f"{name.replace('_', ' ')} {value:.1e}" for name, value in reading.residuals.items())
+        return f"noise level, round {reading.start}"
+    if reading.n_starts > 1:
+        return f"{reading.stage} {reading.start} of {reading.n_starts}"
+    return "" if reading.stage == "search" else reading.stage
+
+
+def run_text(reading: RunProgress) -> str:
+    """Return the stage, its iteration, objective and residuals for a progress line."""
+    residuals = (f"{name.replace('_', ' ')} {value:.1e}" for name, value in reading.residuals.items())
     rate = getattr(reading, "samples_per_second", math.nan)
-    speed = f"  {rate:.0f} samples/s" if math.isfinite(rate) else ""
-    return f"{start}objective {reading.objective:.6g}  {residuals}{speed}"
+    speed = f"{rate:.0f} samples/s" if math.isfinite(rate) else ""
+    parts = [stage_name(reading), f"iteration {reading.iteration}", f"objective {reading.objective:.6g}"]
+    return "  ".join(part for part in (*parts, *residuals, speed) if part)
+
+
+def steps_of(reading: RunProgress) -> tuple[int, int]:
+    """Return the steps of the whole fit that are done, and their number."""
+    return round(STEPS * reading.share), STEPS
 
 
 class ProgressLine:
-    """Callback that writes iteration, objective, residuals and time left.
+    """Callback that writes the share of the whole fit that is done, the time left, and the state of the run.
 
     Rewrites one line on a terminal; elsewhere prints a line without control characters every few seconds.
 
@@ -70,155 +86,92 @@ class ProgressLine:
         self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
         self._last = time.perf_counter() if self._pause else 0.0
         self._time_left = TimeLeft()
+        self._compiled_before = compiling.seconds()
+        self._announce = OneLine(self._write_line)
+        self._shown = False
 
     def __call__(self, reading: RunProgress) -> None:
         """Write the line, if it is due."""
-        time_left = self._time_left(reading.iteration, reading.max_iter)
-        now = time.perf_counter()
-        if now - self._last >= self._pause:
-            self._last = now
-            text = f"iteration {reading.iteration}/{reading.max_iter}  {measures_text(reading)}  {time_left}"
-            self._stream.write(f"\r{text}\x1b[K" if self._rewrite else f"{text}\n")
-            self._stream.flush()
+        time_left = self._time_left(*steps_of(reading))
+        if self._due():
+            self._show(f"{int(100 * reading.share):3d} %  {time_left}  {run_text(reading)}")
 
-    def close(self, summary: str) -> None:
-        """Write the last line."""
-        summary += self._time_left.compiled()
-        self._stream.write(f"\r{summary}\x1b[K\n" if self._rewrite else f"{summary}\n")
+    def compiling(self, state: compiling.Compiling | None) -> None:
+        """Tell that kernels are compiled: in place on a terminal, elsewhere in one line."""
+        if not self._rewrite:
+            self._announce(state)
+        elif state is not None and self._due():
+            self._show("  ".join(part for part in (state.text, state.time_left) if part))
+
+    def say(self, summary: str) -> None:
+        """Write a line that stays; the first also reports how long compiling took."""
+        seconds, self._compiled_before = compiling.seconds() - self._compiled_before, compiling.seconds()
+        long = seconds >= compiling.MIN_SECONDS
+        self._write_line(f"{summary}  (compiled in {duration(seconds)}, first run only)" if long else summary)
+
+    def close(self) -> None:
+        """Erase the line."""
+        if self._shown:
+            self._write("\r\x1b[K")
+            self._shown = False
+
+    def _due(self) -> bool:
+        now = time.perf_counter()
+        if now - self._last < self._pause:
+            return False
+        self._last = now
+        return True
+
+    def _show(self, text: str) -> None:
+        if not self._rewrite:
+            self._write(f"{text}\n")
+            return
+        self._shown = True
+        self._write(f"\r{elided(text, columns(self._stream) - 1)}\x1b[K")
+
+    def _write_line(self, text: str) -> None:
+        self.close()
+        self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
         self._stream.flush()
 
 
-def duration(seconds: float) -> str:
-    """Format a time.
+def columns(stream: TextIO) -> int:
+    """Return the width of the terminal of a stream."""
+    try:
+        return int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # not a number, or no file descriptor
+        return shutil.get_terminal_size().columns
+
+
+def elided(text: str, width: int) -> str:
+    """Cut a text to a width.
 
     Examples
     --------
-    >>> duration(0.25), duration(75), duration(7300)
-    ('0.2 s', '1 min 15 s', '2 h 1 min')
+    >>> elided("objective 12.5", 9), elided("objective", 9)
+    ('objecti..', 'objective')
     """
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-class _Stopwatch(Protocol):
-    seconds: float
-    listeners: list[Callable[[float], None]]
-
-
-@cache
-def _compile_clock() -> _Stopwatch:
-    """Seconds that Numba spends compiling in this process from now on; kernels from its disk cache take none."""
-    from numba.core import event
-
-    class Clock(event.Listener):
-        seconds, depth, started = 0.0, 0, 0.0
-
-        def __init__(self) -> None:
-            self.listeners: list[Callable[[float], None]] = []
-
-        def on_start(self, event: Any) -> None:
-            if self.depth == 0:
-                self.started = time.perf_counter()
-            self.depth += 1  # compiling a kernel compiles those that it calls
-            for report in self.listeners:
-                report(self.seconds + time.perf_counter() - self.started)
-
-        def on_end(self, event: Any) -> None:
-            self.depth -= 1
-            if self.depth == 0:
-                self.seconds += time.perf_counter() - self.started
-
-    clock = Clock()
-    event.register("numba:compile", clock)
-    return clock
-
-
-class TimeLeft:
-    """Rate and time left. The clock starts after a run's first step, and stops while kernels are compiled."""
-
-    def __init__(self) -> None:
-        self._compiling = _compile_clock()
-        self._compiled_before = self._compiling.seconds
-        self._first: tuple[int, float] = (0, 0.0)
-        self._last: int | None = None
-
-    def __call__(self, done: int, total: int) -> str:
-        """Return a short text after ``done`` of at most ``total`` steps; 0 marks that they are about to begin."""
-        now = time.perf_counter() - self._compiling.seconds
-        if self._last is None or done <= self._last:
-            self._first = (done, now)
-        self._last = done or None
-        steps, seconds = done - self._first[0], now - self._first[1]
-        if steps == 0 or seconds == 0:
-            return f"time left unknown{self.compiled()}"
-        return f"{steps / seconds:.3g}/s  at most {duration((total - done) * seconds / steps)} left{self.compiled()}"
-
-    def compiled(self) -> str:
-        """Report how long compiling took, if it did: this explains a slow first step, and kernels are cached."""
-        seconds = self._compiling.seconds - self._compiled_before
-        return f"  (compiled in {duration(seconds)}, first run only)" if seconds >= MIN_COMPILE_SECONDS else ""
-
-
-@contextmanager
-def reporting_compilation(report: Callable[[float], None]) -> Iterator[None]:
-    """Call ``report`` before each compilation of a kernel or a part of one, with the total seconds so far."""
-    clock = _compile_clock()
-    before = clock.seconds
-
-    def listener(seconds: float) -> None:
-        report(seconds - before)
-
-    clock.listeners.append(listener)
-    try:
-        yield
-    finally:
-        clock.listeners.remove(listener)
+    return text if len(text) <= width else f"{text[: max(0, width - 2)]}.."[: max(0, width)]
 
 
 class PlainProgress:
-    """Steps done, rate and time left as plain lines on standard error, one every few seconds."""
+    """Share done, time left and stage of a whole job as plain lines on standard error, one every few seconds."""
 
-    def __init__(self, verb: str, time_left: Callable[[int, int], str] | None = None) -> None:
+    def __init__(self, verb: str, time_left: Callable[[int, int], str] | None = None, share: float = 0.0) -> None:
         self._verb = verb
         self._last = time.perf_counter()
         self._time_left = time_left or TimeLeft()
+        self.compiling = OneLine(say)
+        self._share = share
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Print a line, if one is due."""
-        self._print(f"{done}/{total}  {self._time_left(done, total)}  {text}")
-
-    def compiling(self, seconds: float) -> None:
-        """Print a line that explains the delay, if one is due."""
-        self._print(f"waits for compilation (first run only): {duration(seconds)} so far")
-
-    def _print(self, text: str) -> None:
+        time_left = self._time_left(done, total)
+        self._share = max(self._share, done / total if total else 0.0)
         now = time.perf_counter()
         if now - self._last >= PAUSE:
             self._last = now
-            print(f"{self._verb} {text}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def bar_on_terminal(
-    verb: str, time_left: Callable[[int, int], str] | None = None
-) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on standard error, a terminal, with rate and time left, or the text that ``time_left`` returns."""
-    from rich import progress as rich
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
-
-    columns = (SpinnerColumn(), TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(verb, total=None, text="starting (the first run compiles)")
-        estimate = time_left or TimeLeft()
-
-        def advance(done: int, total: int, text: str) -> None:
-            bar.update(task, completed=done, total=total, text=f"{estimate(done, total)}  {text}")
-
-        def compiling(seconds: float) -> None:
-            bar.update(task, text=f"compiling (first run only): {duration(seconds)} so far")
-
-        with reporting_compilation(compiling):
-            yield advance
+            say(f"{self._verb} {int(100 * self._share):3d} %  {time_left}  {text}")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from roadict.checkpoints.journal import FitJournal
 from roadict.engines.registry import engine_name
 from roadict.kernels import Workers
-from roadict.progress.terminal import Progress, silent
+from roadict.progress.stages import STEPS, Progress, likely_part
+from roadict.progress.terminal import silent
 from roadict.ranks.comm import SERIAL
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.hidden import excess, hidden_curve, hidden_entries
@@ -34,6 +35,8 @@ GAP_BELOW, GAP_ABOVE = 32, 8
 the error rises steeply, above it slowly: with the true number in the gap above, that gap's end would be chosen."""
 MAX_ROUNDS = 16
 """Of trials. In a search each halves the two gaps next to the chosen number, or tries its neighbours."""
+MORE_NUMBERS = 9
+"""Numbers that a search mostly tries after the first ones, a second start included; by `benchmarks/progress.py`."""
 MAX_STARTS = 2
 """Maximum number of starts of the next smaller number than the chosen one: about one run in twenty ends in a poor local
 minimum, so that the true number loses to a larger one."""
@@ -158,7 +161,7 @@ def choose_number(
     seed : SeedSequence
         Of the whole fit.
     progress : callable
-        Called with the runs done, their number as far as known, and a text.
+        Called with steps of the whole choice done, their number, and a text: a search goes on as long as it must.
     sample_weight : array of shape (n_samples,), or None
         Weights above zero; None: all 1.
     parameters : Parameters
@@ -182,8 +185,13 @@ def choose_number(
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
     scale = sum(float((sizes * split.hidden).sum()) for split in splits)
     more, before = first, 0
+    expected = len(splits) * (len(first) + (MORE_NUMBERS if numbers is None else 1))
+
+    def report(done: int, total: int, text: str) -> None:
+        progress(round(STEPS * likely_part(done, expected)), STEPS, f"run {done}  {text}")
+
     for _ in range(MAX_ROUNDS):
-        _add_trials(comparison, more, bound, trials, progress)
+        _add_trials(comparison, more, bound, trials, report)
         path = _path(trials, scale, sample_weight)
         tried = path.n_components.tolist()
         more = next_numbers(tried, path.chosen, before) if numbers is None else []

@@ -6,11 +6,12 @@ it has submitted work to a batch, and a Future when it waits for another process
 
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any, TypeVar
 
 import numpy as np
 
+from roadict.progress.compiling import heard_by
 from roadict.progress.terminal import ProgressLine
 from roadict.runs.result import Fit, summary
 from roadict.runs.snapshot import Callback, Snapshot
@@ -29,10 +30,14 @@ def observe(fitting: Fitting[Result], callback: Callback | None = None, verbose:
     callback : callable or None
         Called with every snapshot; returning True (Python's or NumPy's) ends the run.
     verbose : int
-        1: a progress line, and a summary of every start. 2: a line per iteration.
+        1: a progress line of the whole fit, and a summary of every start. 2: a line per iteration.
     """
-    line: ProgressLine | None = None
-    with closing(fitting):
+    # Before the first event, to hear of kernels being compiled; other types are refused by the fit.
+    line = ProgressLine(every_iteration=verbose > 1) if verbose and isinstance(verbose, int) else None
+    with closing(fitting), ExitStack() as ending:
+        if line is not None:
+            ending.callback(line.close)
+            ending.enter_context(heard_by(line.compiling))
         while True:
             try:
                 event = next(fitting)
@@ -40,15 +45,13 @@ def observe(fitting: Fitting[Result], callback: Callback | None = None, verbose:
                 result: Result = end.value
                 return result
             if isinstance(event, Snapshot):
-                if verbose:
-                    line = line or ProgressLine(every_iteration=verbose > 1)
+                if line is not None:
                     line(event)
                 answer = None if callback is None else callback(event)
                 if isinstance(answer, bool | np.bool_) and answer:
                     event.stop()
             elif isinstance(event, Fit) and line is not None:
-                line.close(summary(event))
-                line = None
+                line.say(summary(event))
             yield event
 
 

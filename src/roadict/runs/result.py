@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.progress.terminal import duration
+from roadict.progress.words import duration
 from roadict.ranks.collectives import largest, norm
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.loop import Outcome

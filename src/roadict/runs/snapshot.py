@@ -26,6 +26,10 @@ class Snapshot:
         the objective until it is stationary, or to do so in mini-batches (which have no codes). Searches, and descents
         that compare starts, may use some of the samples.
     iteration, max_iter : int
+        Of the stage.
+    share : float
+        About how much of the whole fit is done, between 0 and 1; it never falls. How many stages follow, and when each
+        converges, is not known in advance.
     objective, error, seconds : float
         Measures of this iteration, as in ``history_``.
     primal, dual, rho : float
@@ -67,6 +71,7 @@ class Snapshot:
         self._run, self._row, self._residuals, self._code_unit = run, row, residuals, code_unit
         self.iteration, self.max_iter = iteration, max_iter
         self.start, self.n_starts, self.stage = start, n_starts, stage
+        self.share = iteration / max_iter
         self.finite = finite
         self.stopped = False
         self._current = True

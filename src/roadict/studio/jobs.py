@@ -30,10 +30,10 @@ class JobStatus:
 
     Attributes
     ----------
-    verb, text, left : str
-        The task, its current step, and the remaining time.
-    done, total : int
-        Steps; a total of 0: unknown.
+    verb, stage, text, left : str
+        The task, its present stage, that with details, and the time left for all of it.
+    share : float
+        How much of the whole job is done.
     runs : list of lists of float
         The objective after every iteration, of every start.
     at : (int, int)
@@ -44,10 +44,10 @@ class JobStatus:
     """
 
     verb: str = ""
+    stage: str = ""
     text: str = ""
     left: str = ""
-    done: int = 0
-    total: int = 0
+    share: float = 0.0
     runs: list[list[float]] = field(default_factory=list)
     at: tuple[int, int] = (0, 0)
     atoms: NDArray[np.floating] | None = None

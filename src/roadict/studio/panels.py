@@ -38,13 +38,16 @@ def progress(job: Job, ahead: int) -> str:
         return _panel(kind="waiting", title="Waiting in the queue", lines=[waiting])
     if not status.verb:
         messages = job.messages or ["The first run on a machine compiles, which takes a while."]
-        return _panel(kind="running", title="Starting", lines=messages, bar=(0, 0))
-    # Remaining time, and the time that compiling took, if any; without the rate.
-    times = [part for part in status.left.split("  ") if not part.endswith("/s")]
-    left = "nearly done" if 0 < status.total <= status.done else " · ".join(times)
-    steps = " · ".join([status.text, *([f"{status.done} of {status.total}"] if status.total else []), left])
-    bar = status.done, status.total
-    return _panel(kind="running", title=status.verb.capitalize(), lines=[steps], bar=bar, figures=_figures(status))
+        return _panel(kind="running", title="Starting", lines=messages, share=None)
+    steps = [f"{int(100 * status.share)} %", status.left, *status.text.split("  ")]
+    line = " · ".join(step for step in steps if step)
+    return _panel(
+        kind="running",
+        title=status.verb.capitalize(),
+        lines=[line],
+        share=status.share or None,
+        figures=_figures(status),
+    )
 
 
 def done(job: Job, figures: dict[str, str] | None = None) -> str:

@@ -1,0 +1,82 @@
+"""Jobs of several stages: how much of the whole is done."""
+
+from collections.abc import Callable, Mapping
+
+Progress = Callable[[int, int, str], None]
+"""Called by long tasks with steps done, steps in total, and a text: the stage, two spaces, details."""
+STEPS = 1000
+"""Steps in total of jobs that consist of stages."""
+LIKELY = 0.9
+"""Share of a stage that is done when it has taken as long as expected: it may take longer."""
+
+
+class Stages:
+    """The stages of a job in their order, with their expected costs.
+
+    The share of the whole that is done never falls. A stage that begins completes those before it, whether they ended
+    early or did not take place.
+
+    Parameters
+    ----------
+    costs : mapping of str to float
+        Expected costs of the stages by name, in any unit.
+
+    Examples
+    --------
+    >>> job = Stages({"learning": 1, "coding": 3})
+    >>> job.share("learning", 0.5), job.share("coding", 0.0), job.share("coding", 1.0)
+    (0.125, 0.25, 1.0)
+    """
+
+    def __init__(self, costs: Mapping[str, float]) -> None:
+        self._costs = dict(costs)
+        self._at: str | None = None
+        self._share = 0.0
+
+    def __contains__(self, stage: str) -> bool:
+        return stage in self._costs
+
+    @property
+    def begun(self) -> bool:
+        """Whether any stage has reported."""
+        return self._at is not None
+
+    @property
+    def cost(self) -> float:
+        """Expected cost of all stages."""
+        return sum(self._costs.values())
+
+    def share(self, stage: str, part: float) -> float:
+        """Return the share of the job that is done after this part, 0 to 1, of a stage."""
+        names = list(self._costs)
+        before = sum(self._costs[name] for name in names[: names.index(stage)])
+        self._at = stage
+        done = (before + part * self._costs[stage]) / (self.cost or 1.0)
+        self._share = max(self._share, min(1.0, done))
+        return self._share
+
+    def add(self, stage: str, cost: float) -> None:
+        """Insert a stage that was not expected after the present one."""
+        items = list(self._costs.items())
+        place = 0 if self._at is None else list(self._costs).index(self._at) + 1
+        self._costs = dict([*items[:place], (stage, cost), *items[place:]])
+
+    def part(self, stage: str, report: Progress) -> Progress:
+        """Return a callback for the steps of a stage, which reports the steps of the whole job, out of ``STEPS``."""
+
+        def advance(done: int, total: int, text: str) -> None:
+            report(round(STEPS * self.share(stage, done / total if total else 0.0)), STEPS, text)
+
+        return advance
+
+
+def likely_part(done: float, expected: float) -> float:
+    """Return the part of a stage that is done after so many steps, of which this number is expected; always below 1.
+
+    Examples
+    --------
+    >>> [round(likely_part(done, 100), 3) for done in (0, 50, 100, 200, 1000)]
+    [0.0, 0.45, 0.9, 0.95, 0.99]
+    """
+    ratio = done / max(expected, 1.0)
+    return LIKELY * ratio if ratio <= 1 else 1 - (1 - LIKELY) / ratio

@@ -1,0 +1,187 @@
+"""What a fit is expected to do, and so how much of the whole is done after an iteration.
+
+How many rounds and starts a fit takes, and when each converges, shows only as it runs. The numbers here are typical
+ones: a fit that ends early was faster than expected, one that takes longer approaches the end of its bar more slowly.
+"""
+
+import math
+from collections.abc import Callable
+from contextlib import closing
+from typing import NamedTuple, TypeVar
+
+from roadict.progress.stages import Stages, likely_part
+from roadict.road.hidden import SHARE
+from roadict.road.learning import LOOK_EVERY
+from roadict.road.multistart import FINISH_LEVELS, MANY, SEARCH_TOL
+from roadict.road.noise import MIN_FEATURES, MIN_HIDDEN, ROUNDS, SIGNED_ROUNDS
+from roadict.road.passes import ROUND
+from roadict.road.penalty import BEFORE_DESCENT, FINAL_RESIDUAL, SIGNED_BEFORE_DESCENT, Annealing, Schedule
+from roadict.road.plan import REQUIRED_AGREEMENT, SCARCE, UNSEARCHED, Plan, Request
+from roadict.road.stream import BATCH
+from roadict.runs.driving import Fitting
+from roadict.runs.snapshot import Snapshot
+
+Result = TypeVar("Result")
+
+STEP_COST, CURVE_COST, POSITIVE_CURVE_COST = 50.0, 2000.0, 20_000.0
+"""Costs, per sample and atom, of a step of a descent and of the prediction of hidden entries, where one feature in an
+iteration of a search costs 1. By `benchmarks/progress.py` with 32 atoms of 16 and of 64 features."""
+STEPS, STEPS_OF_ROUND, STEPS_OVER_ALL = 40, 20, 20
+"""Steps of a descent: of a start, in a round for the noise level, over all samples."""
+MORE_STARTS = 1
+"""Starts beyond those that must agree."""
+PASSES = 3
+"""Passes in mini-batches over more samples than memory holds."""
+OVER_ALL, LAST_STEP, BATCHES = "over all", "last step", "mini-batches"
+
+
+class Run(NamedTuple):
+    """What a run is expected to cost, per atom, and its number of iterations."""
+
+    cost: float
+    iterations: float
+
+
+def with_shares(fitting: Fitting[Result], share: Callable[[Snapshot], float]) -> Fitting[Result]:
+    """Pass the events of a fit on, and give every snapshot the share of the whole that is done."""
+    with closing(fitting):
+        while True:
+            try:
+                event = next(fitting)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            if isinstance(event, Snapshot):
+                event.share = share(event)
+            yield event
+
+
+class FitStages:
+    """The runs of a fit: a trial for an exact fit, rounds for the noise level, starts, and runs over all samples.
+
+    Parameters
+    ----------
+    request : Request
+    plan : Plan
+        That of the request.
+    max_iter : int
+    n_rows : int
+        Samples that mini-batches pass over after the fit, because memory does not hold them; 0: none.
+    """
+
+    def __init__(self, request: Request, plan: Plan, max_iter: int, n_rows: int = 0) -> None:
+        self._plan, self._max_iter = plan, max_iter
+        self._n_features = request.data.shape[1]
+        self._constraints = request.parameters.constraints
+        self._n_searched = min(plan.n_samples, request.n_searched)
+        self._scarce = self._n_searched < SCARCE * request.n_components
+        self._seeks_noise = _seeks_noise(request, plan)
+        self._tries = self._seeks_noise and plan.tries_exact_finish
+        self._runs = self._before() | self._starts(request.parameters.n_init) | self._over_all(n_rows)
+        self._stages = Stages({name: run.cost for name, run in self._runs.items()})
+        self._run, self._first, self._last = "", 0, 0
+
+    def share(self, snapshot: Snapshot) -> float:
+        """Return the share of the fit that is done after this iteration."""
+        name, iteration = self._name(snapshot), snapshot.iteration
+        if name not in self._runs:
+            self._runs[name] = self._descent(STEPS) if _descends(snapshot) else self._search()
+            self._stages.add(name, self._runs[name].cost)
+        if name != self._run or iteration <= self._last:
+            self._run, self._first = name, iteration - 1
+        self._last = iteration
+        return self._stages.share(name, likely_part(iteration - self._first, self._runs[name].iterations))
+
+    def _name(self, snapshot: Snapshot) -> str:
+        kind = "descent" if _descends(snapshot) else "search"
+        if snapshot.stage in (LAST_STEP, BATCHES):
+            return snapshot.stage
+        if snapshot.stage == "noise":
+            self._tries = False
+            return f"noise {kind} {snapshot.start}"
+        if kind == "descent" and snapshot.n_starts == 1 and OVER_ALL in self._runs:
+            return OVER_ALL
+        return f"{'trial' if self._tries else kind} {snapshot.start}"
+
+    def _before(self) -> dict[str, Run]:
+        """A trial, several if samples are scarce, and rounds for the noise level."""
+        if not self._seeks_noise:
+            return {}
+        runs = {}
+        for index, annealing in enumerate(self._plan.runs[: len(self._plan.runs) // 2 if self._plan.scarce else 1]):
+            if self._tries and annealing is not None:
+                hopeless = annealing.hold + 3 * LOOK_EVERY
+                long = settled_after(annealing, FINAL_RESIDUAL) if self._plan.scarce else hopeless
+                runs[f"trial {index + 1}"] = self._iterations(long)
+        signed = self._constraints.signed
+        curve = POSITIVE_CURVE_COST if self._constraints.positive_code else CURVE_COST
+        for index in range(1, (SIGNED_ROUNDS if signed else ROUNDS)[0] + 1):
+            if self._scarce or signed or not self._tries:
+                runs[f"noise search {index}"] = self._search()
+            runs[f"noise descent {index}"] = self._descent(STEPS_OF_ROUND)
+            runs[f"noise curve {index}"] = Run(curve * self._n_searched, 1)
+        return runs
+
+    def _starts(self, n_init: int | None) -> dict[str, Run]:
+        """As many starts as mostly agree."""
+        plan, signed = self._plan, self._constraints.signed
+        if not (plan.descends or self._seeks_noise):
+            few = plan.runs[: plan.required_agreement]
+            tol = FINISH_LEVELS[0] if plan.tries_exact_finish else FINAL_RESIDUAL
+            lengths = [self._max_iter if run is None else settled_after(run, tol) for run in few]
+            return {f"search {index}": self._iterations(length) for index, length in enumerate(lengths, start=1)}
+        n_starts = n_init or (7 if self._scarce or signed else 4)
+        n_expected = min(n_starts, REQUIRED_AGREEMENT + self._scarce + MORE_STARTS)
+        n_unsearched = 0 if signed else min(UNSEARCHED - self._scarce, n_starts - 1)
+        runs = {}
+        for index in range(1, n_expected + 1):
+            if index > n_unsearched:
+                runs[f"search {index}"] = self._search()
+            runs[f"descent {index}"] = self._descent(STEPS)
+        return runs
+
+    def _over_all(self, n_rows: int) -> dict[str, Run]:
+        """Runs over samples that are not searched."""
+        n_samples, runs = self._plan.n_samples, {}
+        if (self._plan.descends or self._seeks_noise) and n_samples > self._n_searched:
+            if n_samples >= MANY * self._n_searched:
+                runs[BATCHES] = _passes(n_samples, 1)
+            runs[OVER_ALL] = Run(STEPS_OVER_ALL * STEP_COST * n_samples, STEPS_OVER_ALL)
+        return runs | ({BATCHES: _passes(n_rows, PASSES)} if n_rows else {})
+
+    def _search(self) -> Run:
+        return self._iterations(settled_after(SIGNED_BEFORE_DESCENT if self._constraints.signed else BEFORE_DESCENT))
+
+    def _iterations(self, number: float) -> Run:
+        number = min(number, self._max_iter)
+        return Run(self._n_features * self._n_searched * number, number)
+
+    def _descent(self, steps: int) -> Run:
+        return Run(STEP_COST * self._n_searched * steps, steps)
+
+
+def settled_after(schedule: Schedule | Annealing, tol: float = SEARCH_TOL) -> float:
+    """Return the iteration at which the residual of a search is meant to reach a tolerance.
+
+    Examples
+    --------
+    >>> round(settled_after(BEFORE_DESCENT)), settled_after(BEFORE_DESCENT, FINAL_RESIDUAL)
+    (230, 500.0)
+    """
+    warmth = schedule.warmth
+    return schedule.hold + schedule.fall * math.log(warmth / tol) / math.log(warmth / FINAL_RESIDUAL)
+
+
+def _passes(n_samples: int, number: int) -> Run:
+    return Run(number * STEP_COST * n_samples, max(1.0, number * n_samples / (BATCH * ROUND)))
+
+
+def _descends(snapshot: Snapshot) -> bool:
+    return "stationarity" in snapshot.residuals
+
+
+def _seeks_noise(request: Request, plan: Plan) -> bool:
+    """Whether entries are going to be hidden, as far as the shapes tell: without a sum over ranks."""
+    n_samples, n_features = plan.n_samples, request.data.shape[1]
+    enough = n_features >= MIN_FEATURES and n_samples * max(1.0, SHARE * n_features) >= MIN_HIDDEN
+    return request.parameters.noise_is_unknown and enough and n_samples > request.n_components

@@ -1,0 +1,58 @@
+"""The share of a whole fit that its snapshots report, whatever stages it has."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from roadict import ROAD, ROADCV, AlternatingDictionaryLearning
+from roadict.synthetic import planted
+
+EXACT = planted(200, 8, 12, sparsity=2, random_state=0).data
+NOISY = planted(200, 10, 14, sparsity=2, snr_db=20, random_state=0).data
+MANY = planted(3000, 10, 12, sparsity=2, snr_db=20, random_state=0).data
+FITS = {
+    "exact": (ROAD(12, random_state=0), EXACT),
+    "exact by request": (ROAD(12, epsilon=0.0, random_state=0), EXACT),
+    "unknown noise": (ROAD(14, random_state=0), NOISY),
+    "known noise": (ROAD(14, epsilon=0.1, random_state=0), NOISY),
+    "scarce": (ROAD(14, random_state=0), NOISY[:60]),
+    "many": (ROAD(12, random_state=0, n_search_samples=300), MANY),
+    "some more": (ROAD(12, random_state=0, n_search_samples=300), MANY[:900]),
+    "lasso": (ROAD(14, formulation="lasso", random_state=0), NOISY),
+    "signs": (ROAD(10, positive_code=True, positive_dict=True, random_state=0, max_iter=200), np.abs(NOISY)),
+    "plain": (ROAD(12, rho=10.0, max_iter=50, tol=0, random_state=0), EXACT),
+    "inexact": (ROAD(12, formulation="inexact", max_iter=50, random_state=0), EXACT),
+    "one start": (ROAD(14, n_init=1, random_state=0), NOISY),
+    "number": (ROADCV([10, 14], n_splits=1, random_state=0), NOISY),
+    "two stages": (AlternatingDictionaryLearning(14, n_nonzero_coefs=2, max_iter=20, random_state=0), NOISY),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", FITS)
+def test_the_share_rises_through_all_stages_and_stays_below_one_until_the_end(name):
+    model, X = FITS[name]
+    seen = [(snapshot.share, snapshot.stage) for snapshot in model.iter_fit(X)]
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 1
+    assert shares[-1] <= 1
+    steps = {after - before for before, after in pairwise(shares)}
+    assert len(steps) > 3, "it moves with every iteration"
+    last = {stage: share for share, stage in seen}
+    assert all(share < 1 for stage, share in last.items() if stage != seen[-1][1]), "something follows these stages"
+
+
+@pytest.mark.parametrize("name", ["unknown noise", "many"])
+def test_stages_take_about_the_share_that_they_are_given(name):
+    """Rough as it must be: the noise level is neither nearly nothing nor nearly all of a fit."""
+    model, X = FITS[name]
+    noise = [snapshot.share for snapshot in model.iter_fit(X) if snapshot.stage == "noise"]
+    assert 0.05 < noise[0] < 0.5
+    assert noise[-1] < 0.8
+
+
+def test_known_noise_starts_where_unknown_noise_does_not():
+    first = {name: next(iter(FITS[name][0].iter_fit(FITS[name][1]))).share for name in ("known noise", "unknown noise")}
+    assert first["known noise"] > first["unknown noise"]
