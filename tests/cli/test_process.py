@@ -23,11 +23,14 @@ def test_the_demo_recovers_the_planted_atoms(tmp_path):
     assert result.code == 0, result.err
     out = tmp_path / "roadict-demo"
     assert sorted(path.name for path in out.iterdir()) == ["atoms.png", "convergence.png", "demo.html", "model.npz"]
-    assert float(re.search(r"recovery error (\S+)", result.out)[1]) < 1e-2
+    assert re.match(r"32 of 32 atoms found in [\d.]+ s", result.out)
+    assert "all atoms equal the planted ones, up to rounding" in result.out
     for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
         assert str(Path("roadict-demo") / name) in result.out
     page = (out / "demo.html").read_text(encoding="utf-8")
-    assert "32 of 32" in page
+    assert "32 of 32 atoms found in " in page
+    compiled = re.search(r"plus ([\d.]+ s) to compile, first run only", result.out)
+    assert ("to compile, first run only" in page) == (compiled is not None)
     assert page.count('class="slider"') == 1
     for name in ("atoms.png", "convergence.png"):
         width, height = picture_size((out / name).read_bytes())
@@ -35,7 +38,6 @@ def test_the_demo_recovers_the_planted_atoms(tmp_path):
         assert 300 <= height <= 4000
     assert load(out / "model.npz").components_.shape == (32, 16)
     assert re.search(r"objective \d", result.out)
-    assert re.search(r"time \d", result.out)
     assert_plain(result.out)
     assert_plain(result.err)
 
@@ -157,9 +159,9 @@ COLOUR = r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7])(?:;\d+)*m"
 def test_a_terminal_shows_iterations_and_a_pipe_stays_plain(folder):
     result = on_terminal("learn", "data.npy", *LONG_ENOUGH)
     assert result.code == 0
-    counts = {int(done) for done in re.findall(r"(\d+)/3000", result.err)}
-    assert counts
-    assert max(counts) == 3000
+    counts = {int(done) for done in re.findall(r"iteration (\d+)", result.err)}
+    assert len(counts) > 3
+    assert max(counts) <= 3000
     assert re.search(COLOUR, result.err)
     assert "\x1b[?25h" in result.err  # the cursor is back
     assert "objective" in result.err
@@ -172,6 +174,6 @@ def test_a_terminal_shows_iterations_and_a_pipe_stays_plain(folder):
 def test_a_terminal_without_colour_or_noise(folder):
     result = on_terminal("learn", "data.npy", *LONG_ENOUGH, NO_COLOR="1")
     assert (result.code, re.findall(COLOUR, result.err)) == (0, [])
-    assert "3000/3000" in result.err
+    assert re.search(r"━ +\d+ %", result.err)
     result = on_terminal("learn", "data.npy", "-k", "8", "-o", "out.npz", "--quiet", *SHORT)
     assert (result.code, result.out, result.err) == (0, "", "")

@@ -25,6 +25,9 @@ from roadict.cli.stability import stability_summary, stability_table
 from roadict.cli.summary import report
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
 
+DEMO_FIT = 0.1
+"""Share of the demo's time that its fit takes, about; the picture takes the rest."""
+
 app = typer.Typer(
     name="roadict",
     help="Dictionary learning: find atoms such that every signal is a combination of a few.",
@@ -112,10 +115,11 @@ def demo(
 ) -> None:
     """Recover a planted dictionary from samples, upscale a picture, and show both on a page."""
     from roadict.estimators import ROAD
-    from roadict.experiments.demo import make_demo_page
+    from roadict.experiments.demo import Times, found_atoms, headline, make_demo_page, recovery_text
     from roadict.files.atomic import atomic_write
     from roadict.metrics import dictionary_error
     from roadict.plotting import compare_atoms_figure, save_figure
+    from roadict.progress import compiling
     from roadict.synthetic import planted
 
     truth = planted(400, 16, 32, sparsity=3, random_state=seed)
@@ -126,21 +130,20 @@ def demo(
     for name in ("model.npz", "atoms.png", "convergence.png", "demo.html"):
         check_output(out / name, (".npz", ".png", ".html"))
     model = ROAD(32, random_state=seed)
-    started = time.perf_counter()
-    fit_with_progress(
-        model, truth.data, quiet, "400 samples of 16 features, each a combination of 3 of 32 hidden atoms"
-    )
-    seconds = time.perf_counter() - started
+    started, compiled = time.perf_counter(), compiling.seconds()
+    heading = "400 samples of 16 features, each a combination of 3 of 32 hidden atoms"
+    fit_with_progress(model, truth.data, quiet, heading, (0.0, DEMO_FIT))
+    compiled = compiling.seconds() - compiled
+    times = Times(time.perf_counter() - started - compiled, compiled)
     model.save(out / "model.npz")
 
     def echo(text: str) -> None:
         if not quiet:
             typer.echo(text)
 
-    error = dictionary_error(model.components_, truth.dictionary)
-    echo(f"recovery error {error:.2e} (0: all atoms recovered; about 0.4: none)")
+    echo(headline(found_atoms(model, truth), len(truth.dictionary), times))
+    echo(recovery_text(dictionary_error(model.components_, truth.dictionary)))
     echo(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
-    echo(f"time {seconds:.1f} s, including compilation on first use")
     if not quiet:
         report(model)
     echo(f"model: {out / 'model.npz'}")
@@ -148,8 +151,8 @@ def demo(
     echo(f"true and learned atoms: {out / 'atoms.png'}")
     save_figure(model.history_.plot(), out / "convergence.png")
     echo(f"convergence: {out / 'convergence.png'}")
-    with progress_bar(quiet, "enlarging a picture:") as advance:
-        page = make_demo_page(truth, model, seconds, seed, advance)
+    with progress_bar(quiet, "enlarging a picture", span=(DEMO_FIT, 1.0)) as advance:
+        page = make_demo_page(truth, model, times, seed, advance)
     with atomic_write(out / "demo.html") as file:
         file.write(page.encode())
     echo(f"page: {out / 'demo.html'}")
