@@ -31,6 +31,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    # Typer converts a missing --help by Pydantic, whose import takes half the time of the help.
+    context_settings={"default_map": {"help": False}},
 )
 learn.add_commands(app)
 encode.add_commands(app)
