@@ -1,14 +1,17 @@
-# make demo, make test: everything they need goes into .venv, on first use.
+# make demo, make test: what each needs goes into .venv, on first use.
 
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
-PIP    := $(BIN)/python -m pip --disable-pip-version-check
-ARGS   ?=
+PYTHON      ?= python3
+VENV        := .venv
+BIN         := $(VENV)/bin
+DEMO_EXTRAS := pictures,plots
+DEMO_READY  := $(VENV)/.demo-ready
+READY       := $(VENV)/.ready
+PIP         := $(BIN)/python -m pip --disable-pip-version-check
+ARGS        ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format docs dist clean
+.NOTPARALLEL:
 
 help: ## show this list
 	@echo "roadict: make <target> [PYTHON=python3.12] [ARGS=...]"
@@ -16,7 +19,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv and install roadict with its tools (other targets do this themselves)
 
-demo: $(READY) ## learn a planted dictionary and draw the result
+demo: $(DEMO_READY) ## learn a planted dictionary and draw the result
 	@$(BIN)/roadict demo $(ARGS)
 
 test: $(READY) ## run the tests (ARGS="-k prox -x" is passed to pytest)
@@ -37,21 +40,29 @@ docs: $(READY) ## build the site in docs/_build/html, run its gallery and check 
 	@$(BIN)/python -m sphinx -q -E -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python docs/check_site.py docs/_build/html
 
-dist: $(READY) ## build sdist and wheel in dist/, check them, and try the wheel in a fresh environment
+dist: $(READY) ## build sdist and wheel in dist/, check them, and try the wheel in fresh environments
 	@$(BIN)/python .ci/dist.py $(ARGS)
 
 clean: ## remove .venv, caches, builds and the demo's files
 	@rm -rf $(VENV) build dist docs/_build docs/_figures docs/gallery roadict-demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamp is written last and removed first, so without it the .venv is missing or half made: start afresh.
-# With it, pyproject.toml has changed: install into the .venv that is there.
+# A stamp is written last, and both are removed first, so without one the .venv is missing or half made: start afresh.
+# With one, more is wanted, or pyproject.toml has changed: install into the .venv that is there.
 # -qq silences pip's chatter and warnings; its errors show.
-$(READY): pyproject.toml
+define install
 	@command -v "$(PYTHON)" >/dev/null || { echo "roadict needs Python 3.11 or newer; there is no '$(PYTHON)'. Try: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "roadict needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1). Try: make PYTHON=/path/to/newer/python3 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "Setting up $(VENV) (a minute or two, once) ..."
-	@if [ ! -f $@ ] || ! $(BIN)/python -c '' 2>/dev/null; then "$(PYTHON)" -m venv --clear $(VENV); fi
-	@rm -f $@
-	@$(PIP) install -qq -e '.[dev]'
-	@touch $@
+	@echo "Setting up $(VENV) ($(2), once) ..."
+	@if [ ! -f $(DEMO_READY) ] && [ ! -f $(READY) ] || ! $(BIN)/python -c '' 2>/dev/null; then "$(PYTHON)" -m venv --clear $(VENV); fi
+	@rm -f $(DEMO_READY) $(READY)
+	@$(PIP) install -qq -e '.[$(1)]'
+endef
+
+$(DEMO_READY): pyproject.toml
+	$(call install,$(DEMO_EXTRAS),half a minute)
+	@touch $(DEMO_READY)
+
+$(READY): pyproject.toml
+	$(call install,dev,a minute or two)
+	@touch $(DEMO_READY) $(READY)

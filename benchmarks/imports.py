@@ -1,5 +1,6 @@
-"""Import times in fresh processes: python benchmarks/imports.py"""
+"""Import times in fresh processes, and the CPU time of help: python benchmarks/imports.py"""
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,7 +27,19 @@ def seconds(before, statement):
     return statistics.median(float(run.stdout) for run in runs)
 
 
+def cpu_seconds(*command):
+    """Median CPU time, user and system, of a program and its children."""
+    times = []
+    for _ in range(REPEATS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", *command], capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+    return statistics.median(times)
+
+
 if __name__ == "__main__":
     rows = [[name, f"{seconds(*statement):.3f} s"] for name, statement in STATEMENTS.items()]
+    rows.append(["`roadict learn --help`, CPU time", f"{cpu_seconds('roadict', 'learn', '--help'):.3f} s"])
     body = f"Median of {REPEATS} fresh processes, files in the cache of the disk.\n\n"
     write_section("Import", "python benchmarks/imports.py", body + table(["statement", "time"], rows))

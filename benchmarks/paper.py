@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.experiments.figures import FLOOR, curves
+from roadict.drawing.curves import FLOOR
+from roadict.experiments.figures import curves
 from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import read_folder

@@ -32,7 +32,7 @@ def test_the_metadata_is_complete():
 
 
 def test_every_extra_is_documented():
-    text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", text, flags=re.MULTILINE))))
     assert documented == set(PROJECT["optional-dependencies"]) - {"all"}
     assert "`.[all]`" in text

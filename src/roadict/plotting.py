@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks
 from roadict.drawing.raster import mosaic
+from roadict.extras import require
 from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
 from roadict.metrics import STABLE, match_atoms
@@ -174,6 +175,7 @@ def history_figure(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['objective', 'relative size (log scale)']
     """
+    require("a figure", "matplotlib")
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -309,6 +311,7 @@ def _penalty_text(history: Mapping[str, ArrayLike]) -> str:
 
 def _figure(width: float, height: float, heading: str, note: str) -> Figure:
     """Make a figure of this size in inches with a centred heading and a grey note below it."""
+    require("a figure", "matplotlib")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))

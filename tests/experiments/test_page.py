@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from roadict.drawing.charts import Mark
-from roadict.drawing.raster import png
-from roadict.experiments.figures import curves, line_plot
+from roadict.drawing.curves import line_plot
+from roadict.drawing.raster import atom_sheet, png
+from roadict.experiments.figures import curves
 from roadict.experiments.page import make_page, shown_verdicts
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
-from roadict.experiments.trial import Finished, atom_sheet
+from roadict.experiments.trial import Finished
 
 SECONDS = {"wall": 2.0, "cpu": 1.0}
 

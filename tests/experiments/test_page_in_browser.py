@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from roadict import ROAD
-from roadict.drawing.raster import png
-from roadict.experiments.demo import Times, make_demo_page
+from roadict.demo.page import Times, make_demo_page
+from roadict.drawing.raster import atom_sheet, png
 from roadict.experiments.page import make_page
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.runner import PICTURES, make_row
-from roadict.experiments.trial import Finished, atom_sheet
+from roadict.experiments.trial import Finished
 from roadict.metrics import match_atoms
 from roadict.synthetic import planted
 

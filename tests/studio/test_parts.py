@@ -21,8 +21,6 @@ from roadict.studio.commands import TASKS, Command, learn_command, picture_comma
 from roadict.studio.folder import own_folder
 from roadict.studio.server import serve
 
-GUARD = 60
-
 
 @pytest.mark.parametrize(
     "command",
@@ -232,14 +230,6 @@ def test_the_folder_of_a_killed_studio_is_removed_by_the_next(tmp_path, monkeypa
         assert sorted(tmp_path.iterdir()) == [folder, folder.with_suffix(".lock")]
 
 
-def test_without_gradio_the_error_names_the_extra():
-    program = "import sys; sys.modules['gradio'] = None; sys.argv = ['roadict', 'studio']; "
-    program += "from roadict.cli.app import main; main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GUARD, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "roadict: error: the studio needs Gradio: pip install 'roadict[studio]'\n"
-
-
 @pytest.mark.parametrize(
     ("host", "port", "message"),
     [
@@ -249,13 +239,13 @@ def test_without_gradio_the_error_names_the_extra():
     ],
 )
 def test_bad_addresses_are_refused(host, port, message, monkeypatch):
-    monkeypatch.setattr("roadict.studio.server._require_gradio", lambda: None)
+    monkeypatch.setattr("roadict.studio.server.require", lambda *modules, extra: None)
     with pytest.raises(ValueError, match=message):
         serve(host, port, open_browser=False, message=print)
 
 
 def test_a_port_that_is_taken_is_refused(monkeypatch):
-    monkeypatch.setattr("roadict.studio.server._require_gradio", lambda: None)
+    monkeypatch.setattr("roadict.studio.server.require", lambda *modules, extra: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=rf"port {port} \(.+\); choose another with --port"):

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from roadict import __version__
@@ -23,6 +22,7 @@ from roadict.cli.learn import fit_with_progress
 from roadict.cli.options import ModelArgument, QuietOption
 from roadict.cli.stability import stability_summary, stability_table
 from roadict.cli.summary import report
+from roadict.extras import PAGES, require
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
 
 DEMO_FIT = 0.1
@@ -34,6 +34,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    # Typer converts a missing --help by Pydantic, whose import takes half the time of the help.
+    context_settings={"default_map": {"help": False}},
 )
 learn.add_commands(app)
 encode.add_commands(app)
@@ -92,6 +94,7 @@ def show(
     The most used atoms come first. If learn has measured their stability, the most stable ones come first, a table
     lists them, and those that do not recur in halves of the data are marked: not to be trusted.
     """
+    require("roadict show", "matplotlib")
     check_output(output, (".png", ".pdf", ".svg"), inputs=(model_file,))
     from roadict.estimators import load
     from roadict.plotting import atoms_figure, save_figure
@@ -114,8 +117,9 @@ def demo(
     quiet: QuietOption = False,
 ) -> None:
     """Recover a planted dictionary from samples, upscale a picture, and show both on a page."""
+    require("roadict demo", *PAGES)
+    from roadict.demo.page import Times, found_atoms, headline, make_demo_page, recovery_text
     from roadict.estimators import ROAD
-    from roadict.experiments.demo import Times, found_atoms, headline, make_demo_page, recovery_text
     from roadict.files.atomic import atomic_write
     from roadict.metrics import dictionary_error
     from roadict.plotting import compare_atoms_figure, save_figure
@@ -143,7 +147,7 @@ def demo(
 
     echo(headline(found_atoms(model, truth), len(truth.dictionary), times))
     echo(recovery_text(dictionary_error(model.components_, truth.dictionary)))
-    echo(f"objective {model.objective_:.3f} (of the planted codes: {np.abs(truth.codes).sum():.3f})")
+    echo(f"objective {model.objective_:.3f} (of the planted codes: {abs(truth.codes).sum():.3f})")
     if not quiet:
         report(model)
     echo(f"model: {out / 'model.npz'}")

@@ -1,12 +1,14 @@
 """The number of atoms to be chosen: what -k accepts, which options go with it, and how the choice is shown."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
+
+from roadict.extras import installed, missing_text
 
 if TYPE_CHECKING:
     from roadict.estimators import ROADCV
@@ -62,10 +64,13 @@ def check_choice(given: str, method: str, options: dict[str, tuple[Any, Any]], c
 def road_cv(
     numbers: list[int] | None, formulation: str, missing: bool, engine: str, run: dict[str, Any]
 ) -> "Callable[..., ROADCV]":
-    """Return what makes the estimator; ``run`` has its parameters of a run."""
+    """Return what makes the estimator; ``run`` has its parameters of a run. Warns if the curve cannot be drawn."""
     from roadict.estimators import ROADCV
 
-    marker = np.nan if missing else None
+    if text := missing_text("the curve of the choice is left out: it", ("matplotlib",)):
+        typer.echo(f"roadict: warning: {text}", err=True)
+
+    marker = math.nan if missing else None
     return partial(ROADCV, numbers, formulation=formulation, missing_values=marker, engine=engine, **run)
 
 
@@ -75,10 +80,12 @@ def curve_path(output: Path) -> Path:
 
 
 def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
-    """Print how the number of atoms was chosen, and draw it."""
-    from roadict.plotting import save_figure
+    """Print how the number of atoms was chosen, and draw it if Matplotlib is installed."""
+    drawn = installed("matplotlib")
+    if drawn:
+        from roadict.plotting import save_figure
 
-    save_figure(model.plot(), picture)
+        save_figure(model.plot(), picture)
     if quiet:
         return
     typer.echo(f"{'atoms':>8}{'hidden error':>14}{'excess':>10}{'± error':>10}{'nonzeros':>10}")
@@ -93,4 +100,5 @@ def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
             f"the curve is flat: more than {model.n_components_} atoms predict hidden entries no worse; the data may "
             "have no true number of atoms"
         )
-    typer.echo(f"curve: {picture}")
+    if drawn:
+        typer.echo(f"curve: {picture}")

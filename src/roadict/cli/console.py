@@ -1,7 +1,6 @@
 """Shared by all commands: progress, warnings, output checks, parsing of option values."""
 
 import os
-import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -114,7 +113,7 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
 
 def _can_create(folder: Path) -> bool:
     """Whether a file can be created there; permission bits are not enough, least of all for root."""
-    probe = folder / f".roadict-{secrets.token_hex(8)}.tmp"
+    probe = folder / f".roadict-{os.urandom(8).hex()}.tmp"
     try:
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         os.unlink(probe)

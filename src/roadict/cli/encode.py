@@ -1,11 +1,9 @@
 """The command that encodes signals in a learned dictionary."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from roadict.cli.console import check_output, progress_bar, showing_warnings
 from roadict.cli.help import examples
@@ -23,6 +21,9 @@ from roadict.cli.options import (
     SparseOption,
     WeightOption,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BLOCK_ROWS = 5000
 BLOCK_NUMBERS = 2**24
@@ -59,6 +60,7 @@ def encode(
     A .npy file is read in blocks of rows. With --sparse, the codes take memory for their nonzeros only.
     """
     check_output(output, (".npz",) if sparse else (".npz", ".npy"), inputs=(model_file, data))
+    import numpy as np
     from scipy.sparse import save_npz, vstack
 
     from roadict.estimators import load
@@ -69,7 +71,7 @@ def encode(
     coder = model.sparse_coder(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon)
     coder.n_jobs = jobs
     if missing:
-        coder.missing_values = np.nan
+        coder.missing_values = math.nan
     n_rows = max(1, min(BLOCK_ROWS, BLOCK_NUMBERS // max(model.components_.shape)))
     n_samples, blocks = read_blocks(data, key, n_rows)
     parts: list[Any] = []
@@ -98,12 +100,14 @@ def encode(
 class _RelativeError:
     """``‖X - codes @ atoms‖ / ‖X‖`` over the observed entries of all blocks."""
 
-    def __init__(self, atoms: NDArray[Any]) -> None:
-        self._atoms = atoms.astype(np.float64)
+    def __init__(self, atoms: "NDArray[Any]") -> None:
+        self._atoms = atoms.astype("float64")
         self._unit = 0.0
         self._norms = 0.0, 0.0
 
-    def add(self, block: NDArray[Any], codes: Any) -> None:
+    def add(self, block: "NDArray[Any]", codes: Any) -> None:
+        import numpy as np
+
         data = np.where(np.isnan(block), 0, block).astype(np.float64)
         self._unit = self._unit or float(np.abs(data).max())  # squares must neither vanish nor overflow
         if self._unit == 0:

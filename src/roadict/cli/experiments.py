@@ -8,7 +8,7 @@ import typer
 from roadict.cli.console import check_output, progress_bar
 from roadict.cli.help import examples
 from roadict.cli.options import QuietOption
-from roadict.engines.registry import ENGINES
+from roadict.extras import PAGES, require
 from roadict.runs.signals import WorkStoppedError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def reproduce(
     trials: Annotated[int, typer.Option(min=1, help="Number of seeds, each with newly drawn problems.")] = 3,
     out: OutOption = Path("roadict-results"),
     jobs: Annotated[int | None, typer.Option(help="Trials to run in parallel. Default: one per core.")] = None,
-    engine: Annotated[str, typer.Option(help=f"Engine of ROAD: {', '.join(ENGINES)}.")] = "auto",
+    engine: Annotated[str, typer.Option(help="Engine of ROAD: auto, reference, numba or cuda.")] = "auto",
     methods: Annotated[str, typer.Option(help="all, road or others; lets machines share the work.")] = "all",
     data: Annotated[
         Path | None,
@@ -49,9 +49,11 @@ def reproduce(
     quiet: QuietOption = False,
 ) -> None:
     """Reproduce a figure or table of the paper, row by row; resumes after a stop."""
+    require("roadict reproduce", *PAGES, extra="experiments")
     import joblib
 
     from roadict import checks
+    from roadict.engines.registry import ENGINES
     from roadict.experiments.images import load, with_images
     from roadict.experiments.registry import chosen
 
@@ -83,6 +85,7 @@ def report(
     quiet: QuietOption = False,
 ) -> None:
     """Write the results to one self-contained page, DIR/report.html."""
+    require("roadict report", *PAGES, extra="experiments")
     from roadict.experiments.page import make_page, shown_verdicts
     from roadict.experiments.rows import read_folder, unwritable
     from roadict.files.atomic import atomic_write

@@ -1,15 +1,14 @@
 """The learn command: in one process or, under torchrun, in several; with checkpoints."""
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from roadict.cli.choice import check_choice, curve_path, parse_components, road_cv, show_choice
 from roadict.cli.console import (
@@ -61,9 +60,10 @@ from roadict.cli.options import (
 from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, stop_requests
-from roadict.tensors import is_sparse
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
     from roadict.ranks.comm import Comm
@@ -219,7 +219,7 @@ def _road(
         beta=None if beta is None else parse_one_or_three("--beta", beta),
         rho=rho if rho == "auto" else parse_one_or_three("--rho", rho),
         n_init=n_init,
-        missing_values=np.nan if missing else None,
+        missing_values=math.nan if missing else None,
         engine=engine,
         **run,
     )
@@ -344,20 +344,24 @@ def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:
 
 def _part(output: Path, rank: int, size: int, codes: Any = None) -> Path:
     """File with a rank's codes; sparse ones are a file of SciPy."""
+    from roadict.tensors import is_sparse
+
     return output.with_name(f"{output.stem}.codes-{rank}-of-{size}.{'npz' if is_sparse(codes) else 'npy'}")
 
 
 def _write_part(output: Path, codes: Any, comm: "Comm") -> None:
+    import numpy as np
     from scipy.sparse import save_npz
 
     from roadict.files.atomic import atomic_write
+    from roadict.tensors import is_sparse
 
     with atomic_write(_part(output, comm.rank, comm.size, codes)) as file:
         (save_npz if is_sparse(codes) else np.save)(file, codes)
 
 
 def fit_with_progress(
-    model: "Learned", X: NDArray[Any], quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
+    model: "Learned", X: "NDArray[Any]", quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
 ) -> None:
     """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
 

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from roadict.engines.registry import ENGINES
-
 # Several commands.
 DataArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Signals, one per row: .npy, .npz, .csv, .tsv or .txt.")
@@ -79,7 +77,7 @@ IterationsOption = Annotated[
 TolOption = Annotated[float, typer.Option(help="Tolerance on relative residuals or changes; 0: run all iterations.")]
 StartsOption = Annotated[int | None, typer.Option(help="road: maximum number of starts; the best fit is returned.")]
 MissingOption = Annotated[bool, typer.Option("--missing", help="road: NaN and empty cells are unobserved entries.")]
-EngineOption = Annotated[str, typer.Option(help=f"road: {', '.join(ENGINES)}.")]
+EngineOption = Annotated[str, typer.Option(help="road: auto, reference, numba or cuda.")]
 StabilityOption = Annotated[
     bool,
     typer.Option("--stability", help="Measure how well each atom recurs in halves of the data, by four more fits."),

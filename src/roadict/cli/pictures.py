@@ -1,17 +1,22 @@
 """The commands for pictures: upscale, denoise, inpaint."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from numpy.typing import NDArray
 
 from roadict.cli.console import check_output, parse_number_or_auto, progress_bar, showing_warnings, snapshot_callback
 from roadict.cli.help import examples
 from roadict.cli.options import JobsOption, QuietOption
+from roadict.extras import PICTURES, require
 from roadict.progress.output import say
 
-Picture = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Picture = NDArray[Any]
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha preserved.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
@@ -62,6 +67,7 @@ def upscale(
     quiet: QuietOption = False,
 ) -> None:
     """Upscale a picture with detail learned from others; the first use trains a model and caches it."""
+    require("roadict upscale", *PICTURES)
     training_files = [] if train is None else _pictures_in(train)
     _check_files(output, compare, picture, model, *training_files)
     from roadict.pictures import SuperResolution, dtypes, files
@@ -111,6 +117,7 @@ def denoise(
     quiet: QuietOption = False,
 ) -> None:
     """Remove noise from a picture, by a dictionary learned from the picture itself."""
+    require("roadict denoise", *PICTURES)
     _check_files(output, compare, picture)
     level = parse_number_or_auto("--sigma", sigma)
     from roadict.pictures import denoise as clean
@@ -146,6 +153,7 @@ def inpaint(
     quiet: QuietOption = False,
 ) -> None:
     """Fill in missing pixels, by a dictionary learned from the others. Without a mask: transparent pixels."""
+    require("roadict inpaint", *PICTURES)
     _check_files(output, compare, picture, mask)
     from roadict.pictures import dtypes, files
     from roadict.pictures import inpaint as fill

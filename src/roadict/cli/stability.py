@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from roadict.cli.console import SIGNAL_BASE, progress_bar, showing_warnings
 from roadict.runs.signals import WorkStoppedError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from roadict.estimators import ROAD, AlternatingDictionaryLearning
 
     Learned = ROAD | AlternatingDictionaryLearning
@@ -19,7 +18,7 @@ FIT_SHARE = 0.3
 """Share of the command that the fit itself is: four fits of halves follow, whose noise level is known."""
 
 
-def measure_and_save(model: "Learned", X: NDArray[Any], output: Path, quiet: bool) -> None:
+def measure_and_save(model: "Learned", X: "NDArray[Any]", output: Path, quiet: bool) -> None:
     """Measure the stability of a model that has been saved, with a progress bar, and save it again with it."""
     from roadict.estimators import atom_stability
 
@@ -40,7 +39,7 @@ def measure_and_save(model: "Learned", X: NDArray[Any], output: Path, quiet: boo
     model.save(output)
 
 
-def stability_summary(stability: NDArray[Any]) -> str:
+def stability_summary(stability: "NDArray[Any]") -> str:
     """Report in one line how many atoms are stable."""
     from roadict.metrics import STABLE
 
@@ -48,11 +47,12 @@ def stability_summary(stability: NDArray[Any]) -> str:
     return f"{stable} of {len(stability)} atoms are stable: they recur in halves of the data ({STABLE} or more)"
 
 
-def stability_table(stability: NDArray[Any], usage: NDArray[Any]) -> str:
+def stability_table(stability: "NDArray[Any]", usage: "NDArray[Any]") -> str:
     """Return a table of the atoms, most stable first; unstable ones are marked.
 
     Examples
     --------
+    >>> import numpy as np
     >>> print(stability_table(np.array([0.5, 0.99]), np.array([0.105, 0.25])))
     atom  stability   usage
        1      0.990    25 %
@@ -61,7 +61,7 @@ def stability_table(stability: NDArray[Any], usage: NDArray[Any]) -> str:
     from roadict.metrics import STABLE
 
     lines = ["atom  stability   usage"]
-    for atom in np.argsort(-stability, kind="stable"):
+    for atom in (-stability).argsort(kind="stable"):
         mark = "" if stability[atom] >= STABLE else f"  {VERDICT}"
         lines.append(f"{atom:4d}  {stability[atom]:9.3f}  {f'{100 * usage[atom]:.3g} %':>6s}{mark}")
     return "\n".join(lines)

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from roadict.checks import plural
-
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
 
@@ -49,6 +47,8 @@ def constraints_text(model: "Learned") -> str:
     >>> constraints_text(ROAD(8, positive_code=True, fixed_atoms=[[1.0, 0.0]]))
     'nonnegative codes, 1 known atom'
     """
+    from roadict.checks import plural
+
     fixed = getattr(model, "fixed_atoms", None)
     texts = ["nonnegative codes"] if model.positive_code else []
     texts += ["nonnegative atoms"] if model.positive_dict else []

@@ -1,1 +1,1 @@
-"""Drawing for pages: SVG charts, pictures of atoms, HTML templates."""
+"""Drawing for pages: SVG charts, pictures of atoms, HTML templates; and figures of what was chosen."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-CSS_FILE = Path(__file__).with_name("charts.css")
+CSS_FILE = Path(__file__).parent / "templates" / "charts.css"
 MAX_POINTS = 400
 """Points of a line; more cannot be resolved."""
 

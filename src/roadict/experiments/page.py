@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from roadict.drawing.curves import Curve, line_plot
 from roadict.drawing.markup import render
-from roadict.experiments.figures import Curve, Strip, curves, dot_plot, line_plot
+from roadict.drawing.shown import Shown, shown
+from roadict.experiments.figures import Strip, curves, dot_plot
 from roadict.experiments.images import GIVEN
 from roadict.experiments.plan import Experiment, Panel
 from roadict.experiments.published import PAPER_SOURCE, doubts, published
@@ -15,7 +17,6 @@ from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current
-from roadict.experiments.shown import Shown, shown
 from roadict.experiments.summary import by_iteration, by_method, by_samples, describe_trials, of_experiment
 from roadict.experiments.trial import ATOMS, ORIGINAL
 from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts

@@ -2,9 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-import numpy as np
 
 from roadict.experiments.rows import Row
 
@@ -12,16 +9,6 @@ Values = dict[str, dict[float, list[float]]]
 """Method, number of samples (or iterations), one value per trial."""
 MAX_NAMED = 3
 """Methods with equally many trials that are named; more are called the others."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A point of a curve: mean, quartiles and number of trials."""
-
-    mean: float
-    low: float
-    high: float
-    number: int
 
 
 def of_experiment(rows: Iterable[Row], name: str) -> list[Row]:
@@ -107,15 +94,3 @@ def describe_trials(rows: Iterable[Row], labels: dict[str, str]) -> str:
     (first, most, names), *others = counts
     head = f"{first} trial{'s' * (most != 1)} of {', '.join(names) if others else 'every method'}"
     return "; ".join([head, *(f"{number} of {', '.join(names)}" for number, _, names in others)])
-
-
-def spread(values: list[float]) -> Spread:
-    """Summarise the trials of a point.
-
-    Examples
-    --------
-    >>> spread([1.0, 2.0, 3.0])
-    Spread(mean=2.0, low=1.5, high=2.5, number=3)
-    """
-    low, high = np.quantile(values, [0.25, 0.75])
-    return Spread(float(np.mean(values)), float(low), float(high), len(values))

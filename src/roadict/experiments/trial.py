@@ -1,6 +1,5 @@
 """Run one trial. The same trial gives the same numbers, whatever runs at the same time."""
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from roadict.drawing.raster import grey, mosaic, png
+from roadict.drawing.raster import atom_sheet, png
 from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
 from roadict.experiments.images import Images, load
 from roadict.experiments.methods import Method
@@ -29,8 +28,6 @@ from roadict.two_stage import starting_atoms
 
 ATOMS, ORIGINAL = "-atoms", "-original"
 """Suffixes of the file names of the atoms and of the original picture."""
-SHEET = 8
-"""Maximum rows and columns of a picture of atoms."""
 TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
 """Iterations after which the error is recorded, evenly on a log scale up to 10,000."""
 
@@ -214,16 +211,3 @@ def _enlarge(problem: PictureProblem, trial: Trial, images: Images) -> tuple[dic
         big = model.fit(training).predict(small)
         others = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
     return {"psnr": psnr(big, truth)}, {"": png(big)} | others
-
-
-def atom_sheet(atoms: NDArray[Any]) -> NDArray[np.uint8]:
-    """Square atoms side by side, the largest first, as greys and opacities; each on its own scale, grey is zero.
-
-    Examples
-    --------
-    >>> atom_sheet(np.eye(4)).shape
-    (5, 5, 2)
-    """
-    columns = min(SHEET, math.isqrt(len(atoms)))
-    largest = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
-    return grey(mosaic(atoms[largest], columns))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from skimage.restoration import estimate_sigma
 
 from roadict import checks
+from roadict.extras import require
 from roadict.pictures import dtypes
 from roadict.pictures.restoration import CODING, Options, Patches, code_plane, learned_atoms, sample_patches
 from roadict.progress.stages import Progress
@@ -102,6 +102,7 @@ def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
     if isinstance(sigma, str):
         checks.one_of("sigma", sigma, ["auto"], "a number")
         planes = dtypes.to_planes(dtypes.split(picture, unit).colour)
+        require('denoise(sigma="auto")', "skimage", "pywt")
         return float(np.mean([_estimated(plane) for plane in planes]))
     level = checks.real_number("sigma", sigma, zero=True) / unit
     if level > 1:
@@ -110,6 +111,8 @@ def noise_level(picture: NDArray[Any], sigma: float | str) -> float:
 
 
 def _estimated(plane: dtypes.Plane) -> float:
+    from skimage.restoration import estimate_sigma
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # an empty median, where all coefficients are zero
         return float(np.nan_to_num(estimate_sigma(plane)))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roadict import __version__, checks
+from roadict.extras import require
 from roadict.pictures.superresolution import (
     ENLARGING,
     SuperResolution,
@@ -52,6 +53,7 @@ BUNDLED = (
 
 def bundled_pictures() -> list[Picture]:
     """Read the pictures that come with scikit-image; nothing is downloaded."""
+    require("upscale() without train= or model=", "skimage")
     import skimage.data
 
     loaded = [getattr(skimage.data, name)() for name in BUNDLED]

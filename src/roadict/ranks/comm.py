@@ -12,8 +12,9 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
-import joblib
 import numpy as np
+
+from roadict.extras import require
 
 Summand = TypeVar("Summand")
 """A NumPy array or a torch tensor."""
@@ -22,7 +23,6 @@ MAX_ALL_GATHER_SIZE = 4096
 """Size up to which every rank receives all summands: one exchange instead of two."""
 MAX_ALL_GATHER_RANKS = 2
 """Number of ranks up to which this causes no extra traffic either."""
-MISSING_TORCH = "several processes need torch: pip install 'roadict[distributed]'"
 
 
 class Comm(Protocol):
@@ -241,10 +241,9 @@ def process_group(timeout: float, engine: str) -> Iterator[Comm]:
     if not started_by_torchrun():
         yield SERIAL
         return
-    try:
-        import torch
-    except ImportError as missing:
-        raise ImportError(MISSING_TORCH) from missing
+    require("a run of several processes", "torch", extra="distributed")
+    import torch
+
     distributed: Any = torch.distributed  # its types leave out what it documents
     local_rank, local_size = (int(os.environ.get(name, "0")) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
     gpu, backend = placement(engine, torch.cuda.device_count(), local_rank, local_size)
@@ -271,4 +270,6 @@ def local_threads(n_jobs: int | None, comm: Comm) -> int | None:
     """Number of threads for one rank: by default its share of this machine's cores."""
     if n_jobs is not None or comm.size == 1:
         return n_jobs
+    import joblib
+
     return max(1, int(joblib.cpu_count()) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

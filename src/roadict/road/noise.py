@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.storage import Metadata
+from roadict.extras import require
 from roadict.ranks.collectives import counts, total
 from roadict.ranks.comm import Comm
 from roadict.road.descent import Descent
@@ -95,10 +96,9 @@ class EpsilonPath:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame with one row per point, and a column that marks the chosen one."""
-        try:
-            import pandas as pd
-        except ImportError as missing:
-            raise ImportError("a path as a DataFrame needs pandas: pip install 'roadict[dataframe]'") from missing
+        require("to_frame()", "pandas")
+        import pandas as pd
+
         columns = {name: getattr(self, name) for name in self.COLUMNS}
         return pd.DataFrame(columns | {"chosen": np.arange(len(self.epsilon)) == self.chosen})
 

@@ -1,7 +1,7 @@
 """The number of atoms from the data: hide entries, and see with how many atoms the others predict them best."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -185,10 +185,11 @@ def choose_number(
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
     scale = sum(float((sizes * split.hidden).sum()) for split in splits)
     more, before = first, 0
-    expected = len(splits) * (len(first) + (MORE_NUMBERS if numbers is None else 1))
+    typical = math.exp(sum(map(math.log, first)) / len(first))  # runs take as long as they have atoms
+    expected = len(splits) * (sum(first) + (MORE_NUMBERS if numbers is None else 1) * typical)
 
-    def report(done: int, total: int, text: str) -> None:
-        progress(round(STEPS * likely_part(done, expected)), STEPS, f"run {done}  {text}")
+    def report(done: int, n_atoms: int, text: str) -> None:
+        progress(round(STEPS * likely_part(n_atoms, expected)), STEPS, f"run {done}  {text}")
 
     for _ in range(MAX_ROUNDS):
         _add_trials(comparison, more, bound, trials, report)
@@ -294,7 +295,11 @@ def try_number(comparison: Comparison, split: Split, n_components: int, bound: f
 
 
 def _add_trials(
-    comparison: Comparison, numbers: list[int], bound: float, trials: dict[int, list[list[Trial]]], progress: Progress
+    comparison: Comparison,
+    numbers: list[int],
+    bound: float,
+    trials: dict[int, list[list[Trial]]],
+    report: Callable[[int, int, str], None],
 ) -> None:
     """Try these numbers with every split from their next start, several at a time.
 
@@ -305,19 +310,23 @@ def _add_trials(
     bound : float
     trials : dict
         By number, then by start, then by split; changed.
-    progress : callable
+    report : callable
+        Called with the number of runs done, of atoms in these, and a text.
     """
     # The longest runs come first, so that the last ones fill the gaps.
     jobs = [(number, split) for number in sorted(numbers, reverse=True) for split in comparison.splits]
     results: dict[tuple[int, int], Trial] = {}
-    before = len(comparison.splits) * sum(map(len, trials.values()))
+    n_splits = len(comparison.splits)
+    n_before = n_splits * sum(map(len, trials.values()))
+    atoms_before = n_splits * sum(number * len(starts) for number, starts in trials.items())
 
     def task(job: int) -> None:
         number, split = jobs[job]
         results[number, split.number] = try_number(comparison, split, number, bound, len(trials.get(number, [])))
 
     def advance(done: int) -> None:
-        progress(before + done, before + len(jobs), f"{min(numbers)} to {max(numbers)} atoms")
+        n_atoms = atoms_before + sum(number for number, _ in jobs[:done])
+        report(n_before + done, n_atoms, f"{min(numbers)} to {max(numbers)} atoms")
 
     workers = Workers(comparison.n_jobs)
     try:

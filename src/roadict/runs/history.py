@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.extras import require
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -77,10 +79,9 @@ class History(Mapping[str, NDArray[np.float64]]):
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame with one row per iteration, indexed from 1."""
-        try:
-            import pandas as pd
-        except ImportError as missing:
-            raise ImportError("history as a DataFrame needs pandas: pip install 'roadict[dataframe]'") from missing
+        require("to_frame()", "pandas")
+        import pandas as pd
+
         index = pd.RangeIndex(1, len(self["objective"]) + 1, name="iteration")
         return pd.DataFrame(self._columns, index=index)
 

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from roadict.drawing import charts
+from roadict.extras import PAGES, require
 from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
 
@@ -33,7 +34,7 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
     message : callable
         Called with the page's address and with warnings.
     """
-    _require_gradio()
+    require("roadict studio", "gradio", *PAGES, extra="studio")
     chosen = _free_port(host, port)
     with _stopped_by_signals(), own_folder() as folder:
         _configure_gradio(folder / "gradio", host)
@@ -73,13 +74,6 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
             queue.close()
             page.close(verbose=False)
     raise AssertionError("the studio runs until it is stopped")
-
-
-def _require_gradio() -> None:
-    import importlib.util
-
-    if importlib.util.find_spec("gradio") is None:
-        raise ImportError("the studio needs Gradio: pip install 'roadict[studio]'")
 
 
 def _upload_limit() -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from roadict.engines import columns
 from roadict.engines.gpu.layout import MAX_FEATURES, state_bytes
 from roadict.engines.measuring import measures_of
+from roadict.extras import require
 from roadict.formulation import Problem, RankOne, Triple
 from roadict.ranks.collectives import norm
 from roadict.ranks.comm import SERIAL, Comm
@@ -24,20 +25,17 @@ BURST = 10
 INEXACT_ARRAYS = 9
 """Peak number of block-sized arrays in an iteration of the inexact form."""
 GIBIBYTE = 2**30
-INSTALL = "pip install 'roadict[gpu]'"
 
 
 class GpuError(RuntimeError):
-    """No usable GPU, a missing package, or a problem that the engine does not support."""
+    """No usable GPU, or a problem that the engine does not support."""
 
 
 def gpu_device() -> Any:
     """Return the device to use; raises GpuError with the remedy if there is none."""
-    try:
-        import torch
-        import triton  # noqa: F401
-    except ImportError as failure:
-        raise GpuError(f'engine="cuda" needs {failure.name}, which is not installed: {INSTALL}') from None
+    require('engine="cuda"', "torch", "triton")
+    import torch
+
     if torch.cuda.is_available():
         return torch.device("cuda", torch.cuda.current_device())
     if os.environ.get("TRITON_INTERPRET") == "1":

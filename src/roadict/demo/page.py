@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from roadict.drawing.charts import Mark
+from roadict.drawing.curves import Curve, Spread, line_plot
 from roadict.drawing.markup import render
-from roadict.drawing.raster import data_uri, png
+from roadict.drawing.raster import atom_sheet, data_uri, png
+from roadict.drawing.shown import Shown, shown
 from roadict.estimators import ROAD
-from roadict.experiments.figures import Curve, line_plot
-from roadict.experiments.shown import Shown, shown
-from roadict.experiments.summary import Spread
-from roadict.experiments.trial import atom_sheet
 from roadict.metrics import dictionary_error, match_atoms, psnr
 from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
@@ -96,7 +94,7 @@ def make_demo_page(truth: Planted, model: ROAD, times: Times, seed: int, report:
     pairs = _pairs(truth, model)
     lines = _run(model.history_)
     return render(
-        "experiments",
+        "demo",
         "demo.html",
         seed=seed,
         n_samples=len(truth.data),

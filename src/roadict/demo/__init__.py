@@ -1,0 +1,1 @@
+"""The demo: its page, for the first minutes with roadict."""
