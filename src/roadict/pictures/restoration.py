@@ -15,6 +15,7 @@ from roadict.pictures.dictionaries import learn_dictionary
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.progress.terminal import Progress, silent
+from roadict.runs.signals import stop_requested
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
@@ -175,6 +176,8 @@ def learned_atoms(
     """
     atoms = _first_atoms(pool, options, level)
     for sweep in range(sweeps):
+        if stop_requested():
+            break
         atoms = refined(atoms, pool, code_level, max_atoms, options.n_jobs)
         options.report(sweep + 1, sweeps, "refining the dictionary")
     return atoms
