@@ -44,12 +44,17 @@ def progress(job: Job, ahead: int) -> str:
     left = "nearly done" if 0 < status.total <= status.done else " · ".join(times)
     steps = " · ".join([status.text, *([f"{status.done} of {status.total}"] if status.total else []), left])
     bar = status.done, status.total
-    return _panel(kind="running", title=status.verb.capitalize(), lines=[steps], bar=bar, figures=_figures(status))
+    notes = ["Stopping; the result with the best so far will be shown."] if job.stopping else []
+    title, figures = status.verb.capitalize(), _figures(status)
+    return _panel(kind="running", title=title, lines=[steps], bar=bar, notes=notes, figures=figures)
 
 
 def done(job: Job, figures: dict[str, str] | None = None) -> str:
-    """A finished job with drawings by their captions; by default its curve and atoms."""
+    """A finished or stopped job with drawings by their captions; by default its curve and atoms."""
     drawn = _figures(job.status) if figures is None else figures
+    if job.state == "stopped":
+        lines = ["This is the best so far; the whole command may find better.", *job.messages]
+        return _panel(kind="stopped", title="Stopped", lines=lines, notes=job.warnings, figures=drawn)
     return _panel(kind="done", title="Done", lines=job.messages, notes=job.warnings, figures=drawn)
 
 
