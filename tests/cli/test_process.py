@@ -93,18 +93,6 @@ def test_version_and_help(roadict):
     assert "learn" in "".join(roadict()[1:])  # no command: the overview
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_an_interrupt_ends_in_one_line_and_writes_nothing(folder):
-    before = contents(folder)
-    result = stop_in_the_middle(signal.SIGINT, "learn", "data.npy", "-o", "out.npz", *ENDLESS)
-    assert contents(folder) == before
-    assert result.code == 130
-    assert "Traceback" not in result.err
-    messages = [line for line in result.err.splitlines() if not line.startswith("learning ")]
-    assert messages == ["roadict: error: interrupted; nothing was written"]
-    assert result.out == ""
-
-
 def test_an_interrupt_while_loading_ends_in_one_line(monkeypatch, capsys):
     from roadict import __main__ as start
 

@@ -102,7 +102,7 @@ def fake_trials(monkeypatch, error):
 
     def try_number(problem, split, n_components, bound, start=0):
         misses = error(n_components, split.number, start) + 0.001 * spread * n_components
-        return number.Trial(misses, 0.1, 3.0)
+        return number.Trial(misses, 0.1, 3.0, 0.1, np.eye(4))
 
     monkeypatch.setattr(number, "try_number", try_number)
 

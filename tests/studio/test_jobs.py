@@ -1,5 +1,7 @@
 """Jobs run one at a time, in order, and can be cancelled."""
 
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -7,8 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from roadict.studio import jobs
+from roadict import load
+from roadict.studio import jobs, panels
 from roadict.studio.commands import Command, picture_command
+from roadict.synthetic import planted
 
 GUARD = 60
 
@@ -113,15 +117,94 @@ def test_a_process_that_ignores_the_interrupt_is_killed(monkeypatch):
     monkeypatch.setattr(jobs, "GRACE", 0.2)
     with subprocess.Popen(["sh", "-c", "trap '' INT; echo; exec sleep 100"], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        jobs._terminate(process)
+        jobs._terminate(process, signal.SIGINT)
         assert process.returncode == -9
 
 
-def test_an_interrupted_process_ends_by_itself():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_that_gets_a_signal_ends_by_itself(number):
     with subprocess.Popen(["sleep", "100"]) as process:
         time.sleep(0.2)
-        jobs._terminate(process)
-        assert process.returncode == -2
+        jobs._terminate(process, number)
+        assert process.returncode == -number
+
+
+ENDLESS = Command(
+    ("learn", "data.npy", "-o", "out.npz", "-k", "8", "--rho", "10", "--tol", "0", "--max-iter", "100000000"), "out.npz"
+)
+
+
+@pytest.fixture
+def endless(queue, tmp_path):
+    """A job that learns until somebody stops it."""
+    np.save(tmp_path / "data.npy", planted(120, 6, 8, sparsity=2, random_state=0).data)
+    job = jobs.Job(ENDLESS, tmp_path, "me")
+    queue.submit(job)
+    return job
+
+
+def wait_for(condition):
+    end = time.monotonic() + GUARD
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_stopped_job_keeps_its_best_so_far(queue, endless):
+    wait_for(lambda: endless.status.at[1] > 3)
+    assert endless.can_keep
+    assert "Stopping" not in panels.progress(endless, 0)
+    queue.stop("somebody else")
+    assert not endless.stopping
+    queue.stop("me")
+    assert not endless.can_keep
+    queue.stop("me")  # a second signal would discard it
+    assert "Stopping" in panels.progress(endless, 0)
+    assert endless.ended.wait(GUARD)
+    assert endless.state == "stopped"
+    model = load(endless.result)
+    assert model.stop_reason_ == "interrupted"
+    shown = panels.done(endless)
+    assert "<strong>Stopped</strong>" in shown
+    assert f"interrupted after {model.n_iter_} iterations" in shown
+    assert "rd-done" not in shown
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
+    """Nor one that was to be kept, if it is still at it."""
+    wait_for(lambda: endless.status.at[1] > 3)
+    endless.stopping = stopped
+    queue.cancel("me")
+    assert endless.ended.wait(GUARD)
+    assert (endless.state, endless._process.returncode) == ("cancelled", -signal.SIGTERM)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_job_stopped_before_its_first_iteration_counts_as_cancelled(queue, endless, tmp_path):
+    wait_for(lambda: endless.can_keep)
+    queue.stop("me")
+    assert endless.ended.wait(GUARD)
+    assert endless.state == "cancelled"
+    assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
+
+
+def test_a_waiting_job_that_is_stopped_never_starts(queue, tmp_path):
+    first, mine = Slow(tmp_path), Slow(tmp_path, "mine")
+    for job in (first, mine):
+        queue.submit(job)
+    queue.stop("mine")
+    assert mine.state == "cancelled"
+    first.may_end.set()
+
+
+def test_upscaling_keeps_nothing(tmp_path):
+    job = jobs.Job(picture_command("upscale", "in.png"), tmp_path, "me")
+    job.state = "running"
+    assert not job.can_keep
 
 
 def test_lines_are_parsed_as_progress_curves_and_atoms():

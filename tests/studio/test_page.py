@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from skimage.data import camera
 
+from roadict import load
 from roadict.pictures import SuperResolution
 from roadict.pictures.upscaling import _key, bundled_pictures
 from roadict.synthetic import planted
@@ -221,6 +222,18 @@ def test_a_second_page_waits_and_runs_after_a_cancel(page, server, tiny, large):
     second.wait_for("Done")
     page.driver.close()
     page.driver.switch_to.window(page.tab)
+
+
+def test_a_job_that_is_stopped_shows_what_it_has(page, tmp_path):
+    np.save(tmp_path / "long.npy", planted(2000, 32, 64, sparsity=6, snr_db=20, random_state=0).data)
+    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.upload(tmp_path / "long.npy", "signals")
+    page.one("#signals-run").click()
+    until(lambda: page.browser.find("#signals-panel svg"), "the first iterations")
+    page.one("#signals-keep").click()
+    assert "interrupted after" in page.wait_for("Stopped", "signals")
+    until(lambda: not page.browser.find("#signals-keep"), "the button to go")
+    assert load(page.download("signals-result", tmp_path)).stop_reason_ == "interrupted"
 
 
 def test_closing_a_page_cancels_its_job(page, server, large):

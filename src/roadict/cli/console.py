@@ -84,6 +84,13 @@ def snapshot_callback(quiet: bool) -> "SnapshotEvents | None":
     return json_lines.SnapshotEvents() if json_lines.requested() and not quiet else None
 
 
+def stop_notice(quiet: bool, text: str) -> str:
+    """Return the line that answers a first Ctrl-C; "" where nobody, or another program, reads it."""
+    from roadict.progress import json_lines
+
+    return "" if quiet or json_lines.requested() else f"stopping: {text}; Ctrl-C again discards it"
+
+
 @contextmanager
 def showing_warnings() -> Iterator[None]:
     """Print each warning in one line at the end of the block."""

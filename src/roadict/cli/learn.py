@@ -25,6 +25,7 @@ from roadict.cli.console import (
     progress_bar,
     showing_warnings,
     snapshot_callback,
+    stop_notice,
 )
 from roadict.cli.help import examples
 from roadict.cli.options import (
@@ -59,7 +60,7 @@ from roadict.cli.options import (
 )
 from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
-from roadict.runs.signals import WorkStoppedError, stop_requests
+from roadict.runs.signals import WorkStoppedError, kept_at_interrupt, stop_requests
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +149,10 @@ def learn(
     key: KeyOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Learn a dictionary from signals and save it as a model."""
+    """Learn a dictionary from signals and save it as a model.
+
+    Ctrl-C ends the run and saves the best so far, a second one discards it; with --checkpoint the run can resume.
+    """
     from roadict.estimators import AlternatingDictionaryLearning
     from roadict.ranks.comm import process_group, started_by_torchrun
 
@@ -303,30 +307,40 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
     heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
+    # Ranks end together only at checkpoints, and with these a run is resumed.
+    keeps = model.checkpoint is None and comm.size == 1
+    notice = stop_notice(task.quiet, "the best so far will be saved")
     try:
-        fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
+        with kept_at_interrupt(notice) if keeps else contextlib.nullcontext() as interrupt:
+            fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
             raise SilentExitError(code) from None
         raise WorkStoppedError(f"{stopped}; continue with --resume", code) from None
+    interrupted = interrupt is not None and interrupt.requested
+    if interrupted:
+        model.stop_reason_ = "interrupted"
     own = model.codes_
     if comm.size > 1 and own is not None:
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
         if not task.gather:
             on_all_ranks(comm, lambda: _write_part(output, own, comm))
     on_all_ranks(comm, lambda: model.save(output) if comm.rank == 0 else None)
-    if task.stability:
+    stability = task.stability and not interrupted
+    if stability:
         measure_and_save(model, X, output, task.quiet)
     if hasattr(model, "cv_results_"):
         show_choice(model, curve_path(output), task.quiet)
     if not task.quiet:
         report(model)
-        if task.stability:
+        if stability:
             typer.echo(stability_summary(model.atom_stability_))
         if comm.size > 1 and not task.gather and own is not None:
             typer.echo(f"codes: {_part(output, 0, comm.size, own)} and so on, in sample order")
         typer.echo(f"model: {output}")
+    if interrupted:
+        raise WorkStoppedError(f"interrupted: the best so far is in {output}")
 
 
 def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:

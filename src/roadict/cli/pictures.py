@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roadict.cli.console import check_output, parse_number_or_auto, progress_bar, showing_warnings, snapshot_callback
+from roadict.cli.console import (
+    check_output,
+    parse_number_or_auto,
+    progress_bar,
+    showing_warnings,
+    snapshot_callback,
+    stop_notice,
+)
 from roadict.cli.help import examples
 from roadict.cli.options import JobsOption, QuietOption
 from roadict.extras import PICTURES, require
 from roadict.progress.output import say
+from roadict.runs.signals import Interrupt, WorkStoppedError, kept_at_interrupt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +32,7 @@ CompareOption = Annotated[
     Path | None,
     typer.Option(help="Original to compare with: prints PSNR and SSIM, and writes OUTPUT-compare.png."),
 ]
+SO_FAR = "the patches are still coded, with the dictionary learned so far, and the picture will be saved"
 SeedOption = Annotated[int, typer.Option(min=0, help="Random seed; same seed, same result.")]
 
 
@@ -116,7 +125,10 @@ def denoise(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove noise from a picture, by a dictionary learned from the picture itself."""
+    """Remove noise from a picture, by a dictionary learned from the picture itself.
+
+    Ctrl-C ends the learning: the picture is made with the dictionary so far. A second one discards it.
+    """
     require("roadict denoise", *PICTURES)
     _check_files(output, compare, picture)
     level = parse_number_or_auto("--sigma", sigma)
@@ -131,14 +143,15 @@ def denoise(
     share = noise_level(noisy, level if isinstance(level, str) else level * white / 255)
     if not quiet:
         say(f"sigma {255 * share:.3g} of 255{' (estimated)' if isinstance(level, str) else ''}")
-    with showing_warnings(), progress_bar(quiet, "denoising") as advance:
+    notice = stop_notice(quiet, SO_FAR)
+    with kept_at_interrupt(notice) as interrupt, showing_warnings(), progress_bar(quiet, "denoising") as advance:
         result = clean(
             noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"noisy": noisy, "roadict": result})
-    _done(output, result, quiet)
+    _done(output, result, quiet, interrupt)
 
 
 def inpaint(
@@ -152,7 +165,10 @@ def inpaint(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Fill in missing pixels, by a dictionary learned from the others. Without a mask: transparent pixels."""
+    """Fill in missing pixels, by a dictionary learned from the others. Without a mask: transparent pixels.
+
+    Ctrl-C ends the learning: the picture is made with the dictionary so far. A second one discards it.
+    """
     require("roadict inpaint", *PICTURES)
     _check_files(output, compare, picture, mask)
     from roadict.pictures import dtypes, files
@@ -165,14 +181,15 @@ def inpaint(
     original = _original(compare, holes.shape[:2], holes)
     if not quiet:
         say(f"{missing.sum()} of {missing.size} pixels are missing")
-    with showing_warnings(), progress_bar(quiet, "filling") as advance:
+    notice = stop_notice(quiet, SO_FAR)
+    with kept_at_interrupt(notice) as interrupt, showing_warnings(), progress_bar(quiet, "filling") as advance:
         result = fill(
             holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
     files.write_picture(output, result)
     if original is not None:
         _compare(output, original, {"input": holes, "roadict": result})
-    _done(output, result, quiet)
+    _done(output, result, quiet, interrupt)
 
 
 def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:
@@ -243,6 +260,8 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
     typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
 
 
-def _done(output: Path, result: Picture, quiet: bool) -> None:
+def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:
     if not quiet:
         typer.echo(f"picture of {result.shape[1]} x {result.shape[0]} pixels: {output}")
+    if interrupt is not None and interrupt.requested:
+        raise WorkStoppedError(f"interrupted: {output} is made with the dictionary learned so far")

@@ -93,7 +93,8 @@ class AlternatingDictionaryLearning(Learner):
     history_ : History
         Per-iteration objective, code_change and atom_change (relative changes), error, seconds; ``to_frame()`` and
         ``plot()``.
-    stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    stop_reason_ : {"converged", "max_iter", "callback", "non-finite", "interrupted"}
+        "interrupted": saved by ``roadict learn`` at Ctrl-C.
     objective_ : float
         ``‖X - codes_ @ components_‖_F``. With coder="lasso" or "sequential": ``Σ|codes_|`` plus its square over
         ``2 alpha_``; with "consistent-sequential" a concave penalty replaces ``Σ|codes_|``.

@@ -37,8 +37,9 @@ from roadict.ranks.collectives import counts, largest, offset, on_all_ranks, tot
 from roadict.ranks.comm import Comm, current, local_threads
 from roadict.road.expected import FitStages, with_shares
 from roadict.road.large import learn_from_rows, scaled_up
-from roadict.road.learning import Learned, learn_data
+from roadict.road.learning import Learned, learn_data, learn_no_more
 from roadict.road.multistart import Settings
+from roadict.road.number import Trial
 from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
 from roadict.road.stream import Samples, Stream, continued
 from roadict.runs.driving import Fitting
@@ -151,7 +152,8 @@ class ROAD(Learner):
         The descent continues the columns of the search and adds stationarity; what a stage lacks is NaN.
         With error bound 0 and annealed ρ, the search runs on samples scaled to equal norm, and objective and error
         refer to these; the last step, if it gave the fit, follows in the same columns, in the units of X.
-    stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    stop_reason_ : {"converged", "max_iter", "callback", "non-finite", "interrupted"}
+        "interrupted": saved by ``roadict learn`` at Ctrl-C.
     stationarity_ : float or None
         Distance of the atoms from the best ones for the same codes, each with the others held fixed: the root mean
         square over the atoms, weighted by the squares of their codes. 0 at a stationary point. None: no descent, or one
@@ -254,6 +256,8 @@ class ROAD(Learner):
 
     _descends = True
     """Whether searches are followed by descents, where these apply."""
+    _kept: Trial | None = None
+    """Set by ``ROADCV`` where Ctrl-C has ended its choice: what is left is to code the samples."""
 
     def __init__(
         self,
@@ -377,9 +381,12 @@ class ROAD(Learner):
             starts = partial(self._starts, dictionary=dictionary, codes=codes, seed=seed)
             journal = FitJournal(checkpoints)
             own = journal if large is None else journal.aside()
-            stages = FitStages(request, plan, self.max_iter, 0 if large is None else len(large))
-            fitting = learn_data(request, plan, starts, settings, seed, own, dictionary)
-            learned = yield from with_shares(fitting, stages.share)
+            if (kept := self._kept) is None:
+                stages = FitStages(request, plan, self.max_iter, 0 if large is None else len(large))
+                fitting = learn_data(request, plan, starts, settings, seed, own, dictionary)
+                learned = yield from with_shares(fitting, stages.share)
+            else:
+                learned = learn_no_more(request, plan, kept.atoms, kept.epsilon, kept.alpha, settings)
             if learned.plan.descends and learned.fit.outcome.stop_reason != "non-finite":
                 stream = continued(learned.fit, learned.plan, (data, observed, weights))
             if large is not None and stream is not None and learned.fit.outcome.stop_reason != "callback":

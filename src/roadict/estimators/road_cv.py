@@ -115,7 +115,8 @@ class ROADCV(Learner):
         Iterations of the returned fit.
     history_ : History
         Measures of every iteration; ``to_frame()`` and ``plot()``.
-    stop_reason_ : {"converged", "max_iter", "callback", "non-finite"}
+    stop_reason_ : {"converged", "max_iter", "callback", "non-finite", "interrupted"}
+        "interrupted": saved by ``roadict learn`` at Ctrl-C.
     stationarity_ : float or None
     exact_ : bool
         Whether the exact finish produced the fit.
@@ -254,6 +255,7 @@ class ROADCV(Learner):
             data, observed, numbers, self.n_splits, self.engine, self.n_jobs, seed, progress, weights, parameters
         )
         road = self._road(int(path.n_components[path.chosen]), seed)
+        road._kept = path.kept
         fitting = road._fitting(X, sample_weight, watched=watched)
         yield from with_shares(fitting, lambda snapshot: whole.share("fit", snapshot.share))
         self._set_choice(path)

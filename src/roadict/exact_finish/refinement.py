@@ -11,6 +11,7 @@ from roadict.exact_finish.thresholds import Thresholds
 from roadict.linalg import solve_ridge
 from roadict.ranks.collectives import broadcast, counts, norm
 from roadict.ranks.comm import Comm
+from roadict.runs.signals import stop_requested
 
 Array = NDArray[np.floating]
 
@@ -28,7 +29,7 @@ def refine_atoms(
     comm: Comm,
     constraints: Constraints = FREE,
 ) -> Array | None:
-    """Repeat three steps until the atoms no longer change; None where too few samples are clean.
+    """Repeat three steps until the atoms no longer change; None where too few samples are clean, or after Ctrl-C.
 
     Lasso codes; least squares on their supports; atoms by least squares from the clean samples, those that few atoms
     thus reproduce. The Lasso weight is as large as the errors that wrong atoms cause, and falls as the atoms change
@@ -55,6 +56,8 @@ def refine_atoms(
     alpha, last_change = min(max(error, thresholds.min_first_alpha), thresholds.max_alpha), np.inf
     rounds: list[tuple[Array, Array]] = []
     for index in range(thresholds.max_rounds):
+        if stop_requested():
+            return None
         codes = encode(
             samples, None, dictionary, algorithm="lasso", alpha=alpha, start=codes, positive=positive, n_jobs=n_jobs
         )

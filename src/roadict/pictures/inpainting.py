@@ -20,6 +20,7 @@ from roadict.pictures.restoration import (
     sample_patches,
 )
 from roadict.progress.stages import Progress
+from roadict.runs.signals import stop_requested
 from roadict.runs.snapshot import Callback
 from roadict.seeds import INPAINTING, RandomStateLike, streams
 
@@ -172,6 +173,8 @@ def _filled(planes: list[Plane], missing: Mask, options: Options) -> list[Plane]
     atoms = learned_atoms(pool, options, level=LEVEL, code_level=LEVEL, max_atoms=MAX_ATOMS, sweeps=SWEEPS)
     planes = _coded(planes, ~missing, missing, atoms, LEVEL, MAX_ATOMS, 0, options)
     for round_, level in enumerate(LEVELS, 1):
+        if stop_requested():
+            break
         pool = _learnable(sample_patches(planes, None, PATCH, POOL, rng))
         if len(pool.values):
             for _ in range(SWEEPS_FILLED):

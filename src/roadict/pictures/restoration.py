@@ -16,6 +16,7 @@ from roadict.pictures.dtypes import Plane
 from roadict.pictures.patches import PatchMean, bands, extract, starts
 from roadict.progress.stages import Progress, Stages
 from roadict.progress.terminal import silent
+from roadict.runs.signals import stop_requested
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
 
@@ -196,6 +197,8 @@ def learned_atoms(
     """
     atoms = _first_atoms(pool, options, level)
     for sweep in range(sweeps):
+        if stop_requested():
+            break
         atoms = refined(atoms, pool, code_level, max_atoms, options.n_jobs)
         options.part(REFINING)(sweep + 1, sweeps, REFINING)
     return atoms

@@ -1,6 +1,7 @@
 """From the end of a run to a fit: polished codes, error and objective, in the user's units."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from roadict.ranks.collectives import norm, total
 from roadict.road.plan import Plan
 from roadict.runs.loop import ERROR_SLACK, Outcome
 from roadict.runs.result import Fit, relative_error
+from roadict.runs.signals import stop_requested
 
 Array = NDArray[np.floating]
 
@@ -28,6 +30,10 @@ NEARBY = 1.0005
 """First factor between two weights, if one is known that about meets the bound."""
 MINIMAL = 5e-4
 """Relative excess of Σ|codes| over its minimum up to which sparser codes of a sample are taken."""
+PIECE = 1024
+"""Samples between two looks for Ctrl-C: whole chunks of the coder, which gives the same bits."""
+FEW, NEARLY_MET = 1000, 0.98
+"""After Ctrl-C, samples from which the first weight is found, and share of the error bound that is enough."""
 MAX_POLISHES = 6
 """Maximum number of polishes, each discarding half as much as the one before."""
 
@@ -88,7 +94,16 @@ def _minimal_codes(
     if plan.bound is None:
         return codes
     positive = plan.problem.constraints.positive_code
-    least = encode(data, observed, dictionary, algorithm="basis-pursuit", positive=positive, n_jobs=n_jobs, warn=False)
+    least = codes.copy()
+    asked = stop_requested()
+    for first in range(0, len(data), PIECE):  # it takes long; after Ctrl-C the other samples keep their codes
+        if stop_requested() and not asked:
+            break
+        part = slice(first, first + PIECE)
+        seen = None if observed is None else observed[part]
+        least[part] = encode(
+            data[part], seen, dictionary, algorithm="basis-pursuit", positive=positive, n_jobs=n_jobs, warn=False
+        )
     residual = data - codes @ dictionary
     if observed is not None:
         residual = residual * observed
@@ -156,23 +171,45 @@ def _error(plan: Plan, codes: Array, dictionary: Array) -> float:
 def _meet_bound(
     plan: Plan, bound: float, dictionary: Array, raw: Array, n_jobs: int | None, known: float | None
 ) -> Array:
-    """Return the Lasso codes whose error just meets the bound.
+    """Return the Lasso codes whose error just meets the bound; after Ctrl-C, soon, those whose error nearly does."""
+    if not stop_requested():
+        return _bounded_codes(plan, bound, dictionary, raw, n_jobs, known, NEARBY, BOUND_MET)[0]
+    rows, problem = slice(None, None, max(1, len(raw) // FEW)), plan.problem
+    observed = None if problem.observed is None else problem.observed[rows]
+    roots = None if problem.roots is None else problem.roots[rows]
+    few = replace(plan, problem=replace(problem, data=problem.data[rows], observed=observed, roots=roots))
+    known = known or _bounded_codes(few, bound, dictionary, raw[rows], n_jobs, None, NEARBY, NEARLY_MET)[1]
+    return _bounded_codes(plan, bound, dictionary, raw, n_jobs, known, 1 / NEARLY_MET, NEARLY_MET)[0]
+
+
+def _bounded_codes(
+    plan: Plan,
+    bound: float,
+    dictionary: Array,
+    raw: Array,
+    n_jobs: int | None,
+    known: float | None,
+    nearby: float,
+    enough: float,
+) -> tuple[Array, float]:
+    """Return Lasso codes whose error is within the bound, and ``enough`` of it, and their weight.
 
     All samples share one weight, as at the minimum of Σ|codes| under a common bound. If even the smallest weight
-    violates the bound, its codes are the nearest.
+    violates the bound, its codes are the nearest. ``nearby``: the first factor between two weights, if one is known
+    that about meets the bound.
     """
     low, high, weight = 0.0, math.inf, known or FIRST_WEIGHT * plan.norm / plan.unit
-    factor = 4.0 if known is None else NEARBY
+    factor = 4.0 if known is None else nearby
     codes, best = raw, None
     for _ in range(MAX_WEIGHTS):
         codes = _lasso(plan, dictionary, weight, codes, n_jobs)
         error = _error(plan, codes, dictionary)
         if error <= bound:
             low, best = weight, codes
-            if error >= BOUND_MET * bound:
+            if error >= enough * bound:
                 break
         else:
             high = weight
         weight = factor * low if math.isinf(high) else high / factor if low == 0 else math.sqrt(low * high)
         factor = min(4.0, factor**2)
-    return codes if best is None else best
+    return (codes, weight) if best is None else (best, low)

@@ -15,19 +15,23 @@ from roadict.checkpoints.storage import Metadata
 from roadict.ranks.collectives import total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
-from roadict.road.multistart import Settings, Start, Starts, best_of, finish_exactly, learn, run_starts
+from roadict.road.multistart import Settings, Start, Starts, best_of, finish_exactly, learn, run_starts, was_ended
 from roadict.road.noise import (
     MIN_WEIGHT,
+    PREDICTED,
     Choice,
     EpsilonPath,
     can_hide,
     choose_epsilon,
     chosen_bound,
-    predicts_exactly,
+    hidden_path,
 )
 from roadict.road.plan import Plan, Request
 from roadict.runs.driving import Fitting
+from roadict.runs.history import COLUMNS, History
+from roadict.runs.loop import Outcome
 from roadict.runs.result import Fit
+from roadict.runs.signals import stop_requested
 from roadict.runs.snapshot import Snapshot
 
 Array = NDArray[np.floating]
@@ -78,7 +82,8 @@ def learn_data(
         choice = Choice(EpsilonPath.from_json(journal.notes["noise"]), journal.notes["hopeless"])
     elif request.parameters.noise_is_unknown and can_hide(request):
         choice = yield from _choose(request, plan, starts, settings, seed, journal, dictionary)
-    if choice is None:
+    settings = settings if choice is None else replace(settings, earlier=choice.atoms)
+    if choice is None or (choice.path is None and choice.stopped is None):
         return Learned((yield from learn(plan, starts, settings, journal)), plan, None)
     path = choice.path
     noisy = plan if path is None else _plan_with(path, request, plan)
@@ -89,11 +94,25 @@ def learn_data(
     assert path is not None
     journal.notes.update(noise=path.to_json(), hopeless=choice.hopeless)
     fit = yield from learn(noisy, partial(_starts_with, journal.arrays.get("atoms"), starts), settings, journal)
-    if plan.tries_exact_finish and not path.exact and not choice.hopeless:
+    if plan.tries_exact_finish and not path.exact and not choice.hopeless and not stop_requested():
         exact = yield from finish_exactly(plan, fit, settings)
         if exact is not None:
             return Learned(exact, plan, replace(path, exact=True))
     return Learned(fit, noisy, path)
+
+
+def learn_no_more(
+    request: Request, plan: Plan, atoms: Array, epsilon: float, alpha: float, settings: Settings
+) -> Learned:
+    """Code all samples in atoms that are the best so far, where Ctrl-C has ended what precedes a fit.
+
+    ``epsilon``, ``alpha``: the error bound and the Lasso weight, of which the formulation takes one.
+    """
+    lasso = request.parameters.formulation == "lasso"
+    known = request.changed(alpha=alpha) if lasso else request.changed(epsilon=max(epsilon, plan.bound or 0.0))
+    plan, outcome = known.plan(), Outcome(History({name: [] for name in COLUMNS}), "callback")
+    no_codes = np.zeros((len(request.data), request.n_components), request.data.dtype)
+    return Learned(polished_fit(plan, outcome, atoms, no_codes, settings.tol, settings.n_jobs), plan, None)
 
 
 def _starts_with(atoms: Array | None, starts: Starts, plan: Plan) -> Iterator[Start]:
@@ -114,22 +133,25 @@ def _choose(
     journal: FitJournal,
     dictionary: Array | None,
 ) -> Fitting[Choice | None]:
-    """Return the noise level; None: there is none, or a callback has ended the fit."""
+    """Return the noise level, or the atoms only if there is none; None: the starts so far are all there is to know."""
     tried, trial = journal, plan
     if plan.tries_exact_finish and request.n_searched < plan.n_samples:
         tried, trial = journal.aside(), request.some(np.random.default_rng(0)).plan()
     abandoned = yield from _try_exact_fit(trial, starts, settings, tried)
-    if any(fit.exact for fit in tried.fits):
+    best = best_of(tried.fits, trial, settings.tol) if tried.fits else None
+    if best is not None and best.exact:
+        return None if tried is journal else Choice(None, atoms=best.dictionary)
+    ended = stop_requested() or was_ended(tried.fits)
+    if best is not None and ended and tried is journal:
         return None
-    stopped = [fit for fit in tried.fits if fit.outcome.stop_reason == "callback"]
-    if stopped:
-        return None if tried is journal else Choice(None, atoms=stopped[0].dictionary, stopped=stopped[0].outcome)
-    if tried.fits:
-        atoms = best_of(tried.fits, trial, settings.tol).dictionary
-        path = predicts_exactly(trial, atoms, seed, settings.n_jobs)
-        if path is not None:
-            return Choice(path)
-    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary, abandoned)
+    if best is not None:
+        path = hidden_path(trial, best.dictionary, seed, settings.n_jobs)
+        if ended:
+            return Choice(path, atoms=best.dictionary, stopped=replace(best.outcome, stop_reason="callback"))
+        if path.hidden_error.min() <= PREDICTED:
+            return Choice(replace(path, exact=True))
+    earlier = None if best is None else (best.dictionary, best.outcome)
+    choice = yield from choose_epsilon(request, settings, seed, journal, dictionary, abandoned, earlier)
     if choice.path is not None and not choice.path.exact:
         journal.fits.clear()
         if choice.atoms is not None:

@@ -29,6 +29,7 @@ from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
 from roadict.runs.loop import Outcome, Rule, View, follow
 from roadict.runs.result import Fit
+from roadict.runs.signals import stop_requested
 from roadict.runs.state import Run
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Settings:
         GPU batch shared with other fits.
     executor : Executor or None
         Runs the exact finish in other processes while other fits continue.
+    earlier : array of shape (n_components, n_features), or None
+        Atoms of an earlier stage: the best so far until a search ends, which begins anew.
     """
 
     engine: str
@@ -85,6 +88,7 @@ class Settings:
     watched: bool = True
     pool: "Pool | None" = None
     executor: Executor | None = None
+    earlier: Array | None = None
 
 
 def learn(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -> Fitting[Fit]:
@@ -111,7 +115,9 @@ def learn(plan: Plan, starts: Starts, settings: Settings, journal: FitJournal) -
     fits = journal.fits
     yield from run_starts(plan, starts(plan), settings, journal)
     best = best_of(fits, plan, settings.tol)
-    agreed = sum(fit is best or _same(fit, best, plan) for fit in fits)
+    if best.outcome.stop_reason != "non-finite" and (was_ended(fits) or stop_requested()):
+        best = replace(best, outcome=replace(best.outcome, stop_reason="callback"))
+    agreed = sum(fit.dictionary is best.dictionary or _same(fit, best, plan) for fit in fits)
     n_starts = len(fits)
     if plan.lengths is not None and not best.exact and best.outcome.stop_reason in ("converged", "max_iter"):
         best = yield from _last_step(plan, best, settings, journal)
@@ -206,6 +212,8 @@ def _last_step(plan: Plan, best: Fit, settings: Settings, journal: FitJournal) -
     view = View(plan.unit, 1, 1, settings.watched, "last step", last.code_unit)
     fit = yield from _fit_from(last, start, None, settings, view, journal, before)
     yield fit
+    if fit.outcome.stop_reason == "callback" and fit.objective > best.objective:
+        return replace(best, outcome=fit.outcome)
     if fit.exact or fit.outcome.stop_reason == "callback":
         return fit
     better = fit.objective <= best.objective and fit.outcome.stop_reason in ("converged", best.outcome.stop_reason)
@@ -230,6 +238,8 @@ def _fit_from(
         if isinstance(found, Fit):
             return found
         outcome, atoms, codes = found
+        if settings.earlier is not None and view.start == 1 and before is None and stop_requested():
+            atoms, codes = settings.earlier.astype(codes.dtype), np.zeros_like(codes)
         if not plan.descends or outcome.stop_reason in ENDED:
             return _finished(plan, outcome, atoms, codes, settings)
         start, before = (atoms, codes), outcome.history
@@ -357,19 +367,29 @@ def best_of(fits: list[Fit], plan: Plan, tol: float) -> Fit:
 
 
 def _ranked(fits: list[Fit], plan: Plan, tol: float) -> list[Fit]:
-    """Sort fits, best first: exact, finite, smallest violation of the error bound, smallest objective."""
+    """Sort fits, best first: exact, finite, smallest violation of the error bound, smallest objective.
+
+    The objective is that of the last iteration; if a run was ended before it met the bound, that of the polished codes.
+    """
     allowed = math.inf if plan.bound is None else plan.bound + error_slack(tol)
+    ended = was_ended(fits)
 
     def order(fit: Fit) -> tuple[bool, bool, float, float]:
         excess = fit.error if fit.error > allowed else 0.0
-        return not fit.exact, fit.outcome.stop_reason == "non-finite", excess, fit.final_objective
+        objective = fit.objective if ended else fit.final_objective
+        return not fit.exact, fit.outcome.stop_reason == "non-finite", excess, objective
 
     return sorted(fits, key=order)
 
 
+def was_ended(fits: list[Fit]) -> bool:
+    """Whether a callback has ended one of the runs."""
+    return any(fit.outcome.stop_reason == "callback" for fit in fits)
+
+
 def _settled(fits: list[Fit], plan: Plan, tol: float) -> bool:
-    """Whether further starts are skipped: a fit is exact, was ended by a callback, or the best ones agree."""
-    if any(fit.exact or fit.outcome.stop_reason == "callback" for fit in fits):
+    """Whether further starts are skipped: a fit is exact, a callback or Ctrl-C has ended it, or the best ones agree."""
+    if any(fit.exact for fit in fits) or was_ended(fits) or (fits and stop_requested()):
         return True
     if len(fits) < plan.required_agreement:
         return False

@@ -19,6 +19,7 @@ from roadict.road.plan import Plan, Request
 from roadict.runs.driving import Fitting
 from roadict.runs.history import COLUMNS, History
 from roadict.runs.loop import Outcome, Rule, View, follow
+from roadict.runs.signals import stop_requested
 from roadict.seeds import NOISE_MASK, NOISE_START, streams
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ MAX_EPSILON = 0.95
 """Largest bound chosen: at 1 there are no codes, and nothing is learned."""
 MIN_FEATURES = 8
 """Minimum number of observed entries per sample, on average, of which one is hidden."""
+FEW = 500
+"""Number of samples, about, from which the noise is estimated after Ctrl-C."""
 MIN_HIDDEN = 100
 """Minimum number of hidden entries."""
 MIN_WEIGHT = 0.01
@@ -132,13 +135,13 @@ class Choice(NamedTuple):
     Attributes
     ----------
     path : EpsilonPath or None
-        None: a callback ended the fit before.
+        None: there is no noise, or a callback ended the fit before it was looked for.
     hopeless : bool
         Whether the attempt at an exact fit was abandoned.
     atoms : array of shape (n_components, n_features), or None
-        Of the last run.
+        The best so far.
     stopped : Outcome or None
-        Of the last run, if a callback asked it to stop.
+        Of the last run, if a callback or Ctrl-C asked it to stop.
     """
 
     path: EpsilonPath | None
@@ -158,24 +161,19 @@ def can_hide(request: Request) -> bool:
     return n_samples > request.n_components and per_sample >= MIN_FEATURES and hidden >= MIN_HIDDEN
 
 
-def predicts_exactly(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_jobs: int | None) -> EpsilonPath | None:
-    """Whether the atoms of a fit with error bound 0 predict hidden entries so well that the data count as exact.
+def hidden_path(plan: Plan, atoms: Array, seed: np.random.SeedSequence, n_jobs: int | None) -> EpsilonPath:
+    """See how well the atoms of a fit with error bound 0 predict hidden entries: up to ``PREDICTED``, data are exact.
 
     With few samples a fit to part of the entries can fail although the data are exact, so here the atoms have been
     learned from all. They have adapted to the noise, if there is any, and still predict worse than without.
-
-    Returns
-    -------
-    EpsilonPath or None
-        None: the data do not count as exact.
     """
     data, comm, roots = plan.unweighted(plan.problem.data), plan.comm, plan.problem.roots
     weights = None if roots is None else roots[:, 0] ** 2
+    data, weights = _enough(data, weights)
     hidden = hidden_entries(data, None, streams(seed, NOISE_MASK, 1)[0])
     positive = plan.problem.constraints.positive_code
     curve = hidden_curve(data, ~hidden, hidden, atoms, plan.norm / plan.unit, comm, n_jobs, weights, positive)
-    path = _path([curve], plan.unit, 0.0, comm, weights)
-    return replace(path, exact=True) if path.hidden_error.min() <= PREDICTED else None
+    return _path([curve], plan.unit, 0.0, comm, weights)
 
 
 def choose_epsilon(
@@ -185,6 +183,7 @@ def choose_epsilon(
     journal: FitJournal,
     dictionary: Array | None = None,
     abandoned: Array | None = None,
+    earlier: tuple[Array, Outcome] | None = None,
 ) -> Fitting[Choice]:
     """Find the error bound at which hidden entries are predicted best, from a small one (or the floor) on.
 
@@ -207,6 +206,8 @@ def choose_epsilon(
         Atoms given by the user to start from.
     abandoned : array like dictionary, or None
         Atoms of an attempt at an exact fit that was abandoned: then the data are surely noisy.
+    earlier : atoms and Outcome, or None
+        Of an attempt at an exact fit: the best so far until a round ends.
     """
     comm = request.comm
     constraints = request.parameters.constraints
@@ -238,19 +239,32 @@ def choose_epsilon(
         view = View(plan.unit, index + 1, most, settings.watched, "noise", plan.code_unit)
         searches = plan.scarce or (plan.search_is_cheap and (signed or not noisy))
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
-        known = atoms if noisy else dictionary
+        stopped = outcome if outcome.stop_reason == "callback" else None
+        if stopped is not None and stop_requested():
+            if earlier is not None and (searches or not noisy):
+                atoms, stopped = earlier
+            if curves:
+                break
+        earlier, known = (atoms, outcome), atoms if noisy else dictionary
+        data, seen, hidden, weights = _enough(data, seen, hidden, weights)
         scaled = data / data.dtype.type(plan.unit)
         given = plan.norm / plan.unit, comm, settings.n_jobs, weights, constraints.positive_code
         curves.append(hidden_curve(scaled, seen, hidden, atoms, *given))
         path = _path(curves[-2:], plan.unit, floor, comm, weights, 1.0 if signed else None)
-        stopped = outcome if outcome.stop_reason == "callback" else None
         before, bound = bound, chosen_bound(path, floor)
         steady = index + 1 >= least and 1 / STEADY < bound / before < STEADY
         if stopped is not None or path.exact or steady:
             break
     if constraints.positive_code and not constraints.positive_dict:
         path = _path(curves[-2:], plan.unit, floor, comm, weights, POSITIVE_CODE_SHARE)
-    return Choice(path, atoms=atoms, stopped=stopped)
+    return Choice(path, atoms=atoms, stopped=stopped and replace(stopped, stop_reason="callback"))
+
+
+def _enough(*arrays: Any) -> list[Any]:
+    """Return all rows of arrays, or after Ctrl-C some: enough for a first estimate."""
+    n_rows = len(arrays[0])
+    rows = slice(None, None, max(1, n_rows // FEW) if stop_requested() else 1)
+    return [None if each is None else each[rows] for each in arrays]
 
 
 def chosen_bound(path: EpsilonPath, floor: float) -> float:

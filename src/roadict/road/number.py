@@ -21,6 +21,7 @@ from roadict.road.noise import FIRST_BOUND, MAX_ITER, SIGNED_BOUND, SIGNED_ROUND
 from roadict.road.plan import Parameters, Request, make_plan
 from roadict.runs.driving import drive
 from roadict.runs.loop import View
+from roadict.runs.signals import stop_requested
 from roadict.seeds import NUMBER_MASK, NUMBER_START, streams
 
 Array = NDArray[np.floating]
@@ -61,13 +62,17 @@ class Trial(NamedTuple):
     misses : array of shape (n_samples,)
         Sum of the absolute prediction errors of every sample, times its own weight, at the best Lasso weight, in the
         user's units.
-    epsilon, nonzeros : float
-        Data error and nonzero codes per sample at the largest weight whose excess is within one standard error.
+    epsilon, nonzeros, alpha : float
+        Data error and nonzero codes per sample at the largest weight whose excess is within one standard error, and
+        this weight in the user's units.
+    atoms : array of shape (n_components, n_features)
     """
 
     misses: Array
     epsilon: float
     nonzeros: float
+    alpha: float
+    atoms: Array
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ class NumberPath:
         Index of the smallest number whose excess is within one standard error.
     flat : bool
         Whether the largest number does not predict clearly worse than the chosen one.
+    kept : Trial or None
+        One of the chosen number, if Ctrl-C has ended the choice: the best so far.
     """
 
     n_components: NDArray[np.int64]
@@ -99,6 +106,7 @@ class NumberPath:
     nonzeros: Array
     chosen: int
     flat: bool
+    kept: Trial | None = None
 
     COLUMNS = ("n_components", "hidden_error", "excess", "standard_error", "epsilon", "nonzeros")
 
@@ -180,10 +188,11 @@ def choose_number(
     n_jobs = 1 if engine == "cuda" else n_jobs
     comparison = Comparison(data, splits, engine, n_jobs, seed, sample_weight, parameters)
     reference = first[-1] if numbers is not None else min(max(2 * data.shape[1], least), first[-1])
-    bound = _noise_level(comparison, reference)
+    first_trial = _first_trial(comparison, reference)
+    bound = first_trial.epsilon
     trials: dict[int, list[list[Trial]]] = {}
     sizes = np.abs(data) if sample_weight is None else np.abs(data) * sample_weight[:, None]
-    scale = sum(float((sizes * split.hidden).sum()) for split in splits)
+    scales = [float((sizes * split.hidden).sum()) for split in splits]
     more, before = first, 0
     typical = math.exp(sum(map(math.log, first)) / len(first))  # runs take as long as they have atoms
     expected = len(splits) * (sum(first) + (MORE_NUMBERS if numbers is None else 1) * typical)
@@ -193,7 +202,9 @@ def choose_number(
 
     for _ in range(MAX_ROUNDS):
         _add_trials(comparison, more, bound, trials, report)
-        path = _path(trials, scale, sample_weight)
+        if stop_requested():
+            return _path_so_far(trials or {reference: [[first_trial]]}, scales, sample_weight)
+        path = _path(trials, sum(scales), sample_weight)
         tried = path.n_components.tolist()
         more = next_numbers(tried, path.chosen, before) if numbers is None else []
         more = [number for number in more if number >= least]
@@ -206,14 +217,15 @@ def choose_number(
     return path
 
 
-def _noise_level(comparison: Comparison, n_components: int) -> float:
-    """Return the error bound at which this number of atoms predicts well; with signs it is approached from above."""
-    if not comparison.parameters.constraints.signed:
-        return try_number(comparison, comparison.splits[0], n_components, FIRST_BOUND).epsilon
-    bound = SIGNED_BOUND
-    for _ in range(SIGNED_ROUNDS[0]):
-        bound = try_number(comparison, comparison.splits[0], n_components, bound).epsilon
-    return bound
+def _first_trial(comparison: Comparison, n_components: int) -> Trial:
+    """Find the error bound at which this number of atoms predicts well; with signs it is approached from above."""
+    signed = comparison.parameters.constraints.signed
+    trial = try_number(comparison, comparison.splits[0], n_components, SIGNED_BOUND if signed else FIRST_BOUND)
+    for _ in range(SIGNED_ROUNDS[0] - 1 if signed else 0):
+        if stop_requested():
+            break
+        trial = try_number(comparison, comparison.splits[0], n_components, trial.epsilon)
+    return trial
 
 
 def coarse_numbers(n_samples: int, n_features: int, least: int = 1) -> list[int]:
@@ -291,7 +303,8 @@ def try_number(comparison: Comparison, split: Split, n_components: int, bound: f
     compared = excess(curve.misses, sample_weight=weights)
     best, sparse = int(np.argmin(compared.sums)), compared.first_within
     misses = curve.misses[best].astype(np.float64) * plan.unit
-    return Trial(misses, float(curve.errors[sparse]), float(curve.nonzeros[sparse]))
+    alpha = float(curve.weights[sparse]) * plan.unit
+    return Trial(misses, float(curve.errors[sparse]), float(curve.nonzeros[sparse]), alpha, atoms)
 
 
 def _add_trials(
@@ -301,7 +314,7 @@ def _add_trials(
     trials: dict[int, list[list[Trial]]],
     report: Callable[[int, int, str], None],
 ) -> None:
-    """Try these numbers with every split from their next start, several at a time.
+    """Try these numbers with every split from their next start, several at a time; after Ctrl-C only some of them.
 
     Parameters
     ----------
@@ -322,7 +335,11 @@ def _add_trials(
 
     def task(job: int) -> None:
         number, split = jobs[job]
-        results[number, split.number] = try_number(comparison, split, number, bound, len(trials.get(number, [])))
+        if stop_requested():
+            return
+        trial = try_number(comparison, split, number, bound, len(trials.get(number, [])))
+        if not stop_requested():
+            results[number, split.number] = trial
 
     def advance(done: int) -> None:
         n_atoms = atoms_before + sum(number for number, _ in jobs[:done])
@@ -334,7 +351,9 @@ def _add_trials(
     finally:
         workers.close()
     for number in numbers:
-        trials.setdefault(number, []).append([results[number, split.number] for split in comparison.splits])
+        found = [results[number, split.number] for split in comparison.splits if (number, split.number) in results]
+        if len(found) == len(comparison.splits):
+            trials.setdefault(number, []).append(found)
 
 
 def _path(trials: dict[int, list[list[Trial]]], scale: float, sample_weight: Array | None) -> NumberPath:
@@ -355,6 +374,14 @@ def _path(trials: dict[int, list[list[Trial]]], scale: float, sample_weight: Arr
         chosen,
         flat=bool(rise.over[1] <= CLEARLY_WORSE * rise.standard_error[1]),
     )
+
+
+def _path_so_far(trials: dict[int, list[list[Trial]]], scales: list[float], sample_weight: Array | None) -> NumberPath:
+    """Choose from the trials so far, and keep one of the chosen number; the very first trial has one split only."""
+    n_splits = len(next(iter(trials.values()))[0])
+    path = _path(trials, sum(scales[:n_splits]), sample_weight)
+    chosen = trials[int(path.n_components[path.chosen])]
+    return replace(path, kept=min((trial for start in chosen for trial in start), key=_total))
 
 
 def _total(trial: Trial) -> float:

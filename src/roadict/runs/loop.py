@@ -14,10 +14,12 @@ from roadict.ranks.collectives import allreduce_max
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.history import History
 from roadict.runs.measures import Reported, is_finite
+from roadict.runs.signals import stop_requested
 from roadict.runs.snapshot import Snapshot
 from roadict.runs.state import Batched, Bursting, Run
 
-StopReason = Literal["converged", "max_iter", "callback", "non-finite"]
+StopReason = Literal["converged", "max_iter", "callback", "non-finite", "interrupted"]
+"""Runs end for one of the first four; "interrupted" is a model that a program saved after Ctrl-C."""
 Columns = dict[str, list[float]]
 RhoRule = Callable[[int, float, Sequence[float], Sequence[float]], float]
 """Maps the iteration, its ρ and all primal and dual residuals so far to the next iteration's ρ."""
@@ -206,7 +208,8 @@ def follow(
             yield snapshot
             due_for_test = snapshot.iteration % interval == 0 or snapshot.iteration == rule.max_iter
             within_tol = due_for_test and has_converged(snapshot, rule)
-            votes = (snapshot.stopped, within_tol, *((0, 0) if journal is None else journal.wants()))
+            stop_asked = snapshot.stopped or stop_requested()
+            votes = (stop_asked, within_tol, *((0, 0) if journal is None else journal.wants()))
             stopped, converged, due, stop = allreduce_max(comm, *map(int, votes))
             if stopped or converged:
                 return Outcome(History(columns), "callback" if stopped else "converged")

@@ -1,9 +1,11 @@
 """Ctrl-C and SIGTERM as stop requests, polled between two steps."""
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 plus the number of the signal."""
@@ -46,3 +48,77 @@ def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class Interrupt:
+    """Ctrl-C as a request to end with the best so far.
+
+    Parameters
+    ----------
+    notice : str
+        Line that answers the request on standard error; "": none.
+
+    Attributes
+    ----------
+    polled : bool
+        Whether there is something to keep: a run has asked for requests, after its first iteration.
+    requested : bool
+        Whether to end with the best so far.
+    discarded : bool
+        Whether to end with nothing.
+    """
+
+    def __init__(self, notice: str) -> None:
+        self._notice = notice
+        self.polled = self.requested = self.discarded = False
+
+    def handle(self, number: int, frame: object) -> None:
+        """Record a first Ctrl-C, or raise if there is nothing to keep, as at the second; the next ends the process."""
+        if self.polled and not self.requested:
+            self.requested = True
+            if self._notice:
+                with suppress(OSError):  # print may be at work already, and cannot be called again
+                    os.write(2, f"\n{self._notice}\n".encode())
+            return
+        self.discarded = True
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+
+_current: list[Interrupt] = []
+"""At most one, as a process has one handler of Ctrl-C. Programs set it; the library only polls."""
+
+
+def stop_requested() -> bool:
+    """Whether Ctrl-C has asked to end with the best so far; called when there is something to keep."""
+    for interrupt in _current:
+        if interrupt.discarded:  # some callbacks, of compilers too, swallow exceptions
+            raise KeyboardInterrupt
+        interrupt.polled = True
+        return interrupt.requested
+    return False
+
+
+@contextmanager
+def kept_at_interrupt(notice: str = "") -> Iterator[Interrupt]:
+    """Let the first Ctrl-C end a fit in this block with its best so far, once there is one; the second raises.
+
+    Where Ctrl-C is ignored or handled otherwise, and outside the main thread, nothing changes.
+
+    Parameters
+    ----------
+    notice : str
+        As for ``Interrupt``.
+    """
+    interrupt = Interrupt(notice)
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield interrupt
+        return
+    _current.append(interrupt)
+    signal.signal(signal.SIGINT, interrupt.handle)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _current.remove(interrupt)

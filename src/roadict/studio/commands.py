@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 TASKS = ("upscale", "denoise", "inpaint")
+KEEPING = ("learn", "denoise", "inpaint")
+"""Commands that save the best so far at the first Ctrl-C."""
 _RESULT = {"upscale": "enlarged", "denoise": "denoised", "inpaint": "filled"}
 
 
@@ -22,6 +24,11 @@ class Command:
 
     arguments: tuple[str, ...]
     output: str
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it saves the best so far when it is interrupted."""
+        return bool(self.arguments) and self.arguments[0] in KEEPING
 
     def text(self) -> str:
         """Return the command line."""

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.progress import json_lines
+from roadict.runs.signals import INTERRUPTED
 from roadict.studio.commands import Command
 
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
+State = Literal["waiting", "running", "done", "stopped", "failed", "cancelled"]
 MAX_UNFINISHED = 8
 """Running and waiting jobs; more are refused."""
 GRACE = 3.0
-"""Seconds for a job to end after an interrupt; an iteration takes less, except for the largest problems."""
+"""Seconds for a job to end after a signal; an iteration takes less, except for the largest problems."""
 _ERROR, _WARNING = "roadict: error: ", "roadict: warning: "
 
 
@@ -90,13 +91,14 @@ class Job:
         self.owner = owner
         self.status = JobStatus()
         self.state: State = "waiting"
+        self.stopping = False
         self.ended = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
     @property
     def result(self) -> Path:
-        """The output file of a job that is done."""
+        """The output file of a job that is done, or was stopped."""
         return self.folder / self.command.output
 
     @property
@@ -127,7 +129,7 @@ class Job:
         """Run to the end, unless it was cancelled."""
         state: State = "failed"
         try:
-            state = "done" if self._run_command() == 0 else "failed"
+            state = self._state_of(self._run_command())
         except Exception as error:  # the page waits for the end, whatever happens
             self.status.lines.append(f"{_ERROR}{error}")
         finally:
@@ -135,6 +137,27 @@ class Job:
                 if self.state != "cancelled":
                     self.state = state
             self.ended.set()
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether ``stop`` leaves a result: it runs, its command does so, and the system has the signal."""
+        return self.state == "running" and self.command.keeps and os.name != "nt" and not self.stopping
+
+    def _state_of(self, code: int | None) -> State:
+        """State by exit status; a job that was stopped before its first iteration has saved nothing."""
+        if self.stopping and code in (INTERRUPTED, -signal.SIGINT):
+            return "stopped" if self.result.exists() else "cancelled"
+        return "done" if code == 0 else "failed"
+
+    def stop(self) -> None:
+        """Ask it to end with its best so far; cancels a job that waits."""
+        if self.state == "waiting":
+            self.cancel()
+        with self._lock:
+            if not self.can_keep or self._process is None:
+                return
+            self.stopping = True  # a second signal would discard it
+            self._process.send_signal(signal.SIGINT)
 
     def _run_command(self) -> int | None:
         """Start the process and read its output; return its exit status, None for a job that was cancelled before."""
@@ -159,14 +182,14 @@ class Job:
         return process.returncode
 
     def cancel(self) -> None:
-        """End it now; does nothing to a job that has ended."""
+        """End it now, without a result; does nothing to a job that has ended."""
         with self._lock:
             if self.state not in ("waiting", "running"):
                 return
             self.state = "cancelled"
             process = self._process
         if process is not None:
-            _terminate(process)
+            _terminate(process, signal.SIGTERM if self.command.keeps else signal.SIGINT)
         self.ended.set()
 
 
@@ -200,18 +223,29 @@ class JobQueue:
         for job in reversed(chosen):  # last first, so that no waiting one starts
             job.cancel()
 
+    def stop(self, owner: str) -> None:
+        """Stop the jobs of an owner, with their best so far."""
+        with self._lock:
+            chosen = [job for job in self._unfinished if owner == job.owner]
+        for job in reversed(chosen):
+            job.stop()
+
     def close(self) -> None:
         """Cancel all jobs and accept no more."""
         self.cancel()
         self._worker.shutdown()
 
 
-def _terminate(process: subprocess.Popen[str]) -> None:
-    """Interrupt as Ctrl-C does, so that the command removes partial output; kill it if that fails."""
+def _terminate(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """End a process by a signal, and kill it if that fails.
+
+    Ctrl-C lets a command remove partial output, which may lie outside the folder of its job, unless the command keeps
+    its best so far: then SIGTERM, after which only that folder has partial output.
+    """
     if os.name == "nt":
         process.terminate()
     else:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     try:
         process.wait(GRACE)
     except subprocess.TimeoutExpired:

@@ -41,18 +41,23 @@ def progress(job: Job, ahead: int) -> str:
         return _panel(kind="running", title="Starting", lines=messages, share=None)
     steps = [f"{int(100 * status.share)} %", status.left, *status.text.split("  ")]
     line = " · ".join(step for step in steps if step)
+    notes = ["Stopping; the result with the best so far will be shown."] if job.stopping else []
     return _panel(
         kind="running",
         title=status.verb.capitalize(),
         lines=[line],
         share=status.share or None,
+        notes=notes,
         figures=_figures(status),
     )
 
 
 def done(job: Job, figures: dict[str, str] | None = None) -> str:
-    """A finished job with drawings by their captions; by default its curve and atoms."""
+    """A finished or stopped job with drawings by their captions; by default its curve and atoms."""
     drawn = _figures(job.status) if figures is None else figures
+    if job.state == "stopped":
+        lines = ["This is the best so far; the whole command may find better.", *job.messages]
+        return _panel(kind="stopped", title="Stopped", lines=lines, notes=job.warnings, figures=drawn)
     return _panel(kind="done", title="Done", lines=job.messages, notes=job.warnings, figures=drawn)
 
 

@@ -70,9 +70,13 @@ class Tab(ABC):
     def _add_buttons(self) -> None:
         with gr.Row(equal_height=True):
             self.start = gr.Button(self.run_label, variant="primary", size="lg", elem_id=f"{self.name}-run", scale=3)
+            self.keep = gr.Button(
+                "Stop and keep", size="lg", visible=False, elem_id=f"{self.name}-keep", scale=2, min_width=140
+            )
             self.stop = gr.Button(
                 "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1
             )
+        self.keep.click(self.stop_jobs, queue=False, **QUIET)
         self.stop.click(self.cancel_jobs, queue=False, **QUIET)
 
     def _add_panel(self) -> None:
@@ -106,7 +110,8 @@ class Tab(ABC):
     @property
     def outputs(self) -> set[Any]:
         """Components that a run updates."""
-        return {self.start, self.stop, self.panel, self.downloads, self.result, self.mask, self.script, self.command}
+        downloads = {self.downloads, self.result, self.mask, self.script, self.command}
+        return {self.start, self.keep, self.stop, self.panel} | downloads
 
     def _run_job(
         self,
@@ -137,10 +142,15 @@ class Tab(ABC):
                 job = Job(prepare(Path(name)), Path(name), self._owner(request))
                 self._queue.submit(job)
                 while not job.ended.wait(PAUSE):
-                    yield {self.panel: panels.progress(job, self._queue.ahead(job))}
+                    keep = gr.update(visible=job.can_keep)
+                    yield {self.panel: panels.progress(job, self._queue.ahead(job)), self.keep: keep}
                 yield {**self._ending(job, finish), **self._running(False)}
         except (ValueError, OSError) as error:
             yield {self.panel: panels.error(str(error)), **self._running(False)}
+
+    def stop_jobs(self, request: gr.Request) -> None:
+        """End the jobs of this tab of a page with their best so far."""
+        self._queue.stop(self._owner(request))
 
     def cancel_jobs(self, request: gr.Request) -> None:
         """Cancel the jobs of this tab of a page, at the user's request or because the page was closed."""
@@ -150,7 +160,12 @@ class Tab(ABC):
         return f"{self.name} {request.session_hash}"
 
     def _running(self, running: bool) -> Update:
-        return {self.start: gr.update(interactive=not running), self.stop: gr.update(visible=running)}
+        hidden = gr.update(visible=False)  # until the job runs
+        return {
+            self.start: gr.update(interactive=not running),
+            self.keep: hidden,
+            self.stop: gr.update(visible=running),
+        }
 
     def _ending(self, job: Job, finish: Callable[[Job], Update]) -> Update:
         if job.state == "cancelled":
