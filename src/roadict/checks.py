@@ -254,8 +254,15 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first frame of the user: how deep a generator is in the stack depends on its driver."""
+    """Warn at the first frame of the user: how deep a generator is in the stack depends on its driver.
+
+    A closed standard error does not end the caller.
+    """
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(SKIPPED):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except ValueError:
+        if not getattr(sys.stderr, "closed", False):
+            raise

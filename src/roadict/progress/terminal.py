@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol, TextIO
 
+from roadict.streams import GuardedStream
+
 Progress = Callable[[int, int, str], None]
 """Called by long tasks with steps done, steps in total, and a text."""
 PAUSE = 2.0
@@ -65,7 +67,7 @@ class ProgressLine:
     """
 
     def __init__(self, every_iteration: bool = False, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
+        self._stream = GuardedStream(sys.stderr if stream is None else stream)
         self._rewrite = self._stream.isatty() and not every_iteration
         self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
         self._last = time.perf_counter() if self._pause else 0.0
