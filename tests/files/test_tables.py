@@ -312,7 +312,7 @@ def test_archives_with_a_changed_shape_are_refused(tmp_path):
     assert raw.count(b"(80, 500)") == 1
     for shape in (b"(10, 500)", b"(90, 500)", b"(50, 800)"):  # fewer, more and the same number of bytes
         path.write_bytes(raw.replace(b"(80, 500)", shape))
-        assert_refused(path, "damaged or cut short")
+        assert_refused(path, "damaged")
 
 
 def test_truncated_npy_files_are_refused(tmp_path):

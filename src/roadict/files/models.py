@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import lzma
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -18,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.files.atomic import atomic_write
+from roadict.files.npy import DAMAGE_ERRORS, read_array
 
-__all__ = ["DAMAGE_ERRORS", "FORMAT_VERSION", "ModelFileError", "read_model", "write_model"]
+__all__ = ["FORMAT_VERSION", "ModelFileError", "read_model", "write_model"]
 
 FORMAT = "roadict-model"
 FORMAT_VERSION = 1
@@ -27,21 +25,6 @@ _REQUIRED = ("format", "format_version", "kind", "parameters", "array_names")
 # "file" and "allow_pickle" are arguments of numpy.savez_compressed itself.
 _RESERVED = frozenset({*_REQUIRED, "written_by", "file", "allow_pickle"})
 _REMEDY = "restore it from a copy or save the model again"
-
-DAMAGE_ERRORS: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    RuntimeError,
-    OverflowError,
-    MemoryError,
-)
-"""What zipfile and NumPy raise on damaged archives, depending on which bytes are wrong."""
 
 
 class ModelFileError(ValueError):
@@ -162,7 +145,7 @@ def _unpack(path: str | os.PathLike[str], raw: bytes) -> dict[str, NDArray[Any]]
             for name in archive.namelist():
                 # Reading a member to its end verifies its checksum before NumPy parses the header.
                 member = io.BytesIO(archive.read(name))
-                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+                arrays[name.removesuffix(".npy")] = read_array(member)
     except DAMAGE_ERRORS as error:
         entry = f" at its entry {name.removesuffix('.npy')!r}" if name else ""
         if "allow_pickle" in str(error):

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.files.models import DAMAGE_ERRORS
+from roadict.files.npy import DAMAGE_ERRORS, TrailingBytesError, map_array, read_array
 
 __all__ = ["TableError", "files_of", "read_matrix", "read_rows"]
 
@@ -171,7 +171,7 @@ def map_matrix(file: Path) -> NDArray[Any]:
     with file.open("rb") as stream:
         _check_npy(file, stream)
     with _damage_refused(file):
-        values: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+        values: NDArray[Any] = map_array(file)
     _check_matrix(file, values)
     return values
 
@@ -212,6 +212,8 @@ def _damage_refused(file: Path) -> Iterator[None]:
         yield
     except TableError:
         raise
+    except TrailingBytesError:
+        _refuse(file, "is damaged: bytes follow its array", "save or copy it again, one array per file")
     except DAMAGE_ERRORS as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             _refuse(file, "holds pickled objects, which roadict never opens", "save an array of real numbers")
@@ -229,7 +231,7 @@ def _read_npy(file: Path) -> NDArray[Any]:
     with file.open("rb") as stream:
         _check_npy(file, stream)
         with _damage_refused(file):
-            return np.lib.format.read_array(stream, allow_pickle=False)
+            return read_array(stream)
 
 
 def _read_npz(file: Path, key: str | None) -> NDArray[Any]:
@@ -240,11 +242,7 @@ def _read_npz(file: Path, key: str | None) -> NDArray[Any]:
         with _damage_refused(file), zipfile.ZipFile(stream) as archive:
             members = {name.removesuffix(".npy"): name for name in archive.namelist()}
             with archive.open(members[_choose_key(file, list(members), key)]) as member:
-                values = np.lib.format.read_array(member, allow_pickle=False)
-                # The checksum is verified only at the end, which a header with too small a shape does not reach.
-                if member.read(1):
-                    raise ValueError("bytes after the array")
-                return values
+                return read_array(member)  # to the end, where the checksum is verified
 
 
 def _choose_key(file: Path, keys: list[str], key: str | None) -> str:
