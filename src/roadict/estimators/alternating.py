@@ -74,7 +74,8 @@ class AlternatingDictionaryLearning(Learner):
         atom_change, error, seconds, dictionary, codes). Returning True, or ``snapshot.stop()``, ends the run.
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
-        Fitting the same data with the same parameters resumes from there, with the same result.
+        Fitting the same data with the same parameters resumes from there, with the same result; without a seed, only
+        a fit that was interrupted.
         ``roadict.Checkpoint`` has more options.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.

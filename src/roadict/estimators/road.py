@@ -124,7 +124,8 @@ class ROAD(Learner):
         error, rho, seconds, start, dictionary, codes). Returning True, or ``snapshot.stop()``, ends the run.
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
-        Fitting the same data with the same parameters resumes from there, with the same result.
+        Fitting the same data with the same parameters resumes from there, with the same result; without a seed, only
+        a fit that was interrupted.
         ``roadict.Checkpoint`` has more options. What precedes the passes of a large fit, or the descent over all
         samples, is repeated.
     verbose : int, default=0
