@@ -20,6 +20,32 @@ SKIPPED = ("roadict.", "sklearn.", "contextlib")
 """Modules between a user's call and a warning: scikit-learn wraps methods, and context managers run in contextlib."""
 
 
+class PlaceError(ValueError):
+    """Data are refused because of an entry or a row; the place can be named in an array or in a file.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, without a subject.
+    place : (int, int or None)
+        Row and column of the first such entry, counting from 0; None: the whole row.
+    remedy : str
+    option : str
+        The remedy on the command line, if it differs.
+    """
+
+    def __init__(self, what: str, place: tuple[int, int | None], remedy: str, option: str = "") -> None:
+        row, column = place
+        where = f"row {row}" + ("" if column is None else f", column {column}")
+        super().__init__(f"Input X {what} (first: {where}, counting from 0); {remedy}")
+        self.place = place
+        self._what, self._remedy = what, option or remedy
+
+    def in_file(self, name: str, place: str) -> str:
+        """Return the message for data from a file."""
+        return f"{name} {self._what} (first: {place}); {self._remedy}"
+
+
 def whole_number(name: str, value: Any, smallest: int = 1) -> int:
     """Return an int of at least ``smallest``; floats and bools are refused.
 
@@ -110,13 +136,16 @@ def no_nan(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
         return
     if nan.ndim == 2 and nan.any():
         rows, columns = np.nonzero(nan)
-        remedy = (
-            "pass missing_values=np.nan (--missing on the command line) if NaN marks unobserved entries"
+        remedies = (
+            ("pass missing_values=np.nan if NaN marks unobserved entries", "pass --missing if they are unobserved")
             if missing_values
-            else "remove such samples, or use ROAD with missing_values=np.nan"
+            else (
+                "remove such samples, or use ROAD with missing_values=np.nan",
+                "remove such samples, or use --method road --missing",
+            )
         )
-        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]}, counting from 0)"
-        raise ValueError(f"Input X contains NaN in {where}; {remedy}")
+        place = first_row + int(rows[0]), int(columns[0])
+        raise PlaceError(f"contains NaN in {plural(len(rows), 'place')}", place, *remedies)
 
 
 def data_range(largest: float, dtype: np.dtype[Any]) -> None:
@@ -246,10 +275,8 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
     observed = ~np.isnan(X)
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
-        rows = plural(len(empty), "sample")
-        raise ValueError(
-            f"{rows} with no observed entry (first: row {first_row + empty[0]}, counting from 0); remove such samples"
-        )
+        what = f"has {plural(len(empty), 'sample')} with no observed entry"
+        raise PlaceError(what, (first_row + int(empty[0]), None), "remove such samples")
     return np.where(observed, X, 0).astype(X.dtype), observed
 
 

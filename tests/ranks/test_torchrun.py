@@ -215,8 +215,8 @@ def bad(folder):
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ("second", (), "Input X contains NaN in 1 place (first: row 75, column 0, counting from 0)"),
-        ("both", (), "Input X contains NaN"),
+        ("second", (), "second contains NaN in 1 place (first: part-1.npy, row 1, column 1); pass --missing"),
+        ("both", (), "both contains NaN in 1 place (first: part-0.npy, row 1, column 1)"),
         ("none.npy", (), "No such file or directory: 'none.npy'"),
         ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),
         ("data.npy", ("--codes", "all"), "--codes all must be parts or gather"),

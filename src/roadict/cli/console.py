@@ -68,13 +68,25 @@ def snapshot_callback(quiet: bool) -> "SnapshotEvents | None":
 
 
 @contextmanager
-def showing_warnings() -> Iterator[None]:
-    """Print each warning in one line at the end of the block."""
+def showing_warnings(shown: bool = True) -> Iterator[None]:
+    """Print each warning in one line at the end of the block, or none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
+    for message in dict.fromkeys(str(warning.message) for warning in caught if shown):
         typer.echo(f"roadict: warning: {message}", err=True)
+
+
+@contextmanager
+def naming_places(path: Path) -> Iterator[None]:
+    """Name the file, and the place in it, in errors about data that were read from it."""
+    from roadict.checks import PlaceError
+    from roadict.files.tables import position
+
+    try:
+        yield
+    except PlaceError as error:
+        raise ValueError(error.in_file(str(path), position(path, *error.place))) from None
 
 
 def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...] = ()) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from roadict.cli.console import check_output, progress_bar, showing_warnings
+from roadict.cli.console import check_output, naming_places, progress_bar, showing_warnings
 from roadict.cli.help import examples
 from roadict.cli.options import (
     AlgorithmOption,
@@ -71,10 +71,11 @@ def encode(
     if missing:
         coder.missing_values = np.nan
     n_rows = max(1, min(BLOCK_ROWS, BLOCK_NUMBERS // max(model.components_.shape)))
-    n_samples, blocks = read_blocks(data, key, n_rows)
+    with showing_warnings():
+        n_samples, blocks = read_blocks(data, key, n_rows)
     parts: list[Any] = []
     done, error = 0, _RelativeError(model.components_)
-    with showing_warnings(), progress_bar(quiet, "encoding") as advance:
+    with naming_places(data), showing_warnings(), progress_bar(quiet, "encoding") as advance:
         for block in blocks:
             parts.append(coder._transform(block, sparse, first_row=done))
             if not quiet:

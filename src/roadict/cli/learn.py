@@ -18,6 +18,7 @@ from roadict.cli.console import (
     SIGNAL_BASE,
     check_output,
     error_text,
+    naming_places,
     parse_number_or_auto,
     parse_one_or_three,
     parse_seconds,
@@ -295,16 +296,18 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
 
     output = task.output
     on_all_ranks(comm, lambda: _check_outputs(task, hasattr(model, "n_splits"), comm))
-    X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
-    if (fixed := task.fixed) is not None:
-        model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
+    with showing_warnings(comm.rank == 0):
+        X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+        if (fixed := task.fixed) is not None:
+            model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
     if task.stability:
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
     heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
     try:
-        fit_with_progress(model, X, task.quiet, heading)
+        with naming_places(task.data):
+            fit_with_progress(model, X, task.quiet, heading)
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
