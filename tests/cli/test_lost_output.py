@@ -1,12 +1,18 @@
 """Output that is closed, full or lost: the work is done all the same, and the exit code tells of lost results."""
 
 import os
+import re
 import subprocess
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from program import GUARD, PROGRAM
+from roadict import SparseCoder
+from roadict.cli import learn
+from roadict.files.atomic import write_or_rescue
 
 from .small import SHORT, assert_same_model
 
@@ -70,3 +76,59 @@ def test_nothing_to_print_is_nothing_lost(folder):
 @pytest.mark.parametrize("lost", ["2>&-", "2>/dev/full"])
 def test_an_error_that_cannot_be_printed_keeps_its_exit_code(folder, lost):
     assert run_shell(lost, "learn", "none.npy", "-o", "out.npz") == (2, "")
+
+
+@pytest.fixture
+def lost_disk(folder, monkeypatch):
+    """A folder for output that disappears while signals are learned or coded, and one for temporary files."""
+    Path("disk").mkdir()
+    Path("temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", "temporary")
+
+    def losing(work):
+        def worked(*args, **options):
+            Path("disk").rmdir()
+            return work(*args, **options)
+
+        return worked
+
+    monkeypatch.setattr(learn, "fit_with_progress", losing(learn.fit_with_progress))
+    monkeypatch.setattr(SparseCoder, "_transform", losing(SparseCoder._transform))
+
+
+def rescued(result, output):
+    """Return the file that a message names instead of the output."""
+    assert (result.code, result.out) == (2, "")
+    message = result.err.splitlines()[-1]
+    found = re.fullmatch(
+        rf"roadict: error: {output} cannot be written \(.+\); the result is in (\S+), move it", message
+    )
+    assert found, result.err
+    return found[1]
+
+
+def test_a_model_whose_disk_is_lost_is_saved_elsewhere(roadict, lost_disk):
+    result = roadict("learn", "data.npy", "-k", "8", "-o", "disk/out.npz", *SHORT)
+    path = rescued(result, "disk/out.npz")
+    assert path.startswith("temporary/")
+    assert path.endswith("-out.npz")
+    assert_same_model(path, "model.npz")
+
+
+def test_codes_whose_disk_is_lost_are_saved_elsewhere(roadict, lost_disk):
+    path = rescued(roadict("encode", "model.npz", "data.npy", "-o", "disk/codes.npy"), "disk/codes.npy")
+    assert np.load(path).shape == (120, 8)
+
+
+def test_checkpoints_stay_if_the_model_could_not_be_saved_in_its_place(roadict, lost_disk):
+    checkpoints = ("--checkpoint", "checkpoints", "--every", "0s")
+    rescued(roadict("learn", "data.npy", "-k", "8", "-o", "disk/out.npz", *SHORT, *checkpoints), "disk/out.npz")
+    assert list(Path("checkpoints").glob("*.json"))
+
+
+def test_the_first_error_is_reported_if_no_disk_is_left(tmp_path):
+    def write(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    with pytest.raises(OSError, match=r"No space left on device: .*out\.npz"):
+        write_or_rescue(write, tmp_path / "out.npz")

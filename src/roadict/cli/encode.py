@@ -1,6 +1,7 @@
 """The command that encodes signals in a learned dictionary."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def encode(
     from scipy.sparse import save_npz, vstack
 
     from roadict.estimators import load
-    from roadict.files.atomic import atomic_write
+    from roadict.files.atomic import atomic_write, write_or_rescue
     from roadict.files.blocks import read_blocks
 
     model = load(model_file)
@@ -83,13 +84,17 @@ def encode(
             done += len(block)
             advance(done, n_samples, "samples")
     codes: Any = vstack(parts, format="csr") if sparse else np.concatenate(parts)
-    with atomic_write(output) as file:
-        if sparse:
-            save_npz(file, codes)
-        elif output.suffix.lower() == ".npy":
-            np.save(file, codes)
-        else:
-            np.savez_compressed(file, codes=codes)
+
+    def write(path: Path) -> None:
+        with atomic_write(path) as file:
+            if sparse:
+                save_npz(file, codes)
+            elif path.suffix.lower() == ".npy":
+                np.save(file, codes)
+            else:
+                np.savez_compressed(file, codes=codes)
+
+    write_or_rescue(write, output)
     if not quiet:
         per_sample = (codes.nnz if sparse else np.count_nonzero(codes)) / n_samples
         typer.echo(f"{n_samples} samples, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")

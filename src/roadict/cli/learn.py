@@ -291,6 +291,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
     from roadict.estimators.stability import informative
+    from roadict.files.atomic import write_or_rescue
     from roadict.files.tables import read_matrix, read_rows
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
@@ -318,7 +319,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
         if not task.gather:
             on_all_ranks(comm, lambda: _write_part(output, own, comm))
-    on_all_ranks(comm, lambda: model.save(output) if comm.rank == 0 else None)
+    on_all_ranks(comm, lambda: write_or_rescue(model.save, output) if comm.rank == 0 else None)
     if task.stability:
         measure_and_save(model, X, output, task.quiet)
     if hasattr(model, "cv_results_"):
