@@ -71,7 +71,8 @@ class AlternatingDictionaryLearning(Learner):
         Initial atoms. None: mutually dissimilar samples.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, code_change,
-        atom_change, error, seconds, dictionary, codes). Returning True, or ``snapshot.stop()``, ends the run.
+        atom_change, error, seconds, dictionary, codes). Returning a true value, or
+        ``snapshot.stop()``, ends the run.
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
         Fitting the same data with the same parameters resumes from there, with the same result; without a seed, only
