@@ -103,7 +103,8 @@ AlgorithmOption = Annotated[
     typer.Option(
         "--algorithm",
         "-a",
-        help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold. Default: the model's.",
+        help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold; lasso_cd and lasso_lars are lasso. "
+        "Default: the model's.",
     ),
 ]
 CoefficientsOption = Annotated[

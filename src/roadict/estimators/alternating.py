@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.checks import warn_user
-from roadict.coders.registry import CODER_PARAMETERS, reject_positive
+from roadict.coders.registry import ALIASES, CODER_PARAMETERS, coder_named, reject_positive
 from roadict.constraints import Constraints
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.known import check_reachable
@@ -220,7 +220,7 @@ class AlternatingDictionaryLearning(Learner):
         """The coder of the fit; None: the update computes the codes."""
         if self.coder is None and UPDATES[self.update].penalty is None:
             return "omp"
-        return self.coder
+        return self.coder if self.coder is None else ALIASES.get(self.coder, self.coder)
 
     def _uses(self, name: str) -> bool:
         coder = self._fit_coder
@@ -229,7 +229,7 @@ class AlternatingDictionaryLearning(Learner):
     def _check_parameters(self) -> None:
         checks.one_of("update", self.update, UPDATES)
         if self.coder is not None:
-            checks.one_of("coder", self.coder, CODER_PARAMETERS, "None")
+            coder_named("coder", self.coder, "None")
         self._check_run()
         if self.n_nonzero_coefs is not None:
             checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)

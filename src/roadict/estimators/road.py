@@ -15,7 +15,7 @@ from roadict import checks
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.schedule import Checkpoint, fingerprint, open_checkpoints
 from roadict.checks import warn_user
-from roadict.coders.registry import CODER_PARAMETERS, reject_positive
+from roadict.coders.registry import coder_named, reject_positive
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.advice import convergence_warning, dense_advice
 from roadict.estimators.attributes import last_stationarity
@@ -112,7 +112,8 @@ class ROAD(Learner):
         as samples; else "cuda" if a GPU is available, n_samples × n_features × n_components is at least 5 million and
         n_features at most 1024; else "numba".
     transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
-        Coder of ``transform``; see ``SparseCoder``. "basis-pursuit" reproduces the samples exactly.
+        Coder of ``transform``; see ``SparseCoder``. "basis-pursuit" reproduces the samples exactly;
+        "lasso_cd" and "lasso_lars" of scikit-learn mean "lasso".
     transform_alpha : float, default=None
         Weight of the sparsity term in ``transform``, for "lasso", "threshold" and "half". None: ``transform_alpha_``;
         for "half" the default of ``SparseCoder``.
@@ -470,7 +471,7 @@ class ROAD(Learner):
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
-        checks.one_of("transform_algorithm", self.transform_algorithm, CODER_PARAMETERS)
+        coder = coder_named("transform_algorithm", self.transform_algorithm)
         self._check_run()
         for name in ("n_init", "transform_n_nonzero_coefs"):
             if getattr(self, name) is not None:
@@ -482,7 +483,7 @@ class ROAD(Learner):
         for name in ("store_codes", "positive_code", "positive_dict"):
             checks.true_or_false(name, getattr(self, name))
         if self.positive_code:
-            reject_positive(self.transform_algorithm)
+            reject_positive(coder)
         check_known_atoms(self.fixed_atoms, self.positive_dict)
         if self.transform_alpha is not None:
             checks.real_number("transform_alpha", self.transform_alpha, zero=True)
