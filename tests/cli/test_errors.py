@@ -87,7 +87,10 @@ def pitfalls(folder):
         (("encode", "none.npz", "data.npy", "-o", "codes.npz"), "none.npz"),
         (("encode", "cut.npz", "data.npy", "-o", "codes.npz"), "cut.npz is damaged or cut short"),
         (("encode", "pickled.npz", "data.npy", "-o", "codes.npz"), "pickled.npz is not a roadict model"),
-        (("encode", "objects.npz", "data.npy", "-o", "codes.npz"), "objects.npz is an .npz file but not a roadict model"),
+        (
+            ("encode", "objects.npz", "data.npy", "-o", "codes.npz"),
+            "objects.npz is an .npz file but not a roadict model",
+        ),
         (("encode", "data.npz", "data.npy", "-o", "codes.npz"), "not a roadict model"),
         (("encode", "model.npz", "narrow.npy", "-o", "codes.npz"), "5 features"),
         (("encode", "model.npz", "nan.npy", "-o", "codes.npz"), "NaN"),

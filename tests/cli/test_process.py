@@ -103,6 +103,24 @@ def test_an_interrupt_ends_in_one_line_and_writes_nothing(folder):
     assert result.out == ""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("module", ["roadict.streams", "roadict.cli.app", "numpy"])
+def test_an_interrupt_while_a_module_is_imported_ends_in_one_line(module):
+    script = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from roadict.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "roadict: error: interrupted; nothing was written\n"
+
+
 def test_an_interrupt_while_loading_ends_in_one_line(monkeypatch, capsys):
     from roadict import __main__ as start
 
