@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 import sys
 import warnings
 from collections.abc import Collection
@@ -14,6 +15,8 @@ from roadict.tensors import is_sparse, plain
 
 Array = NDArray[np.floating]
 
+MAX_STARTS = 10_000
+"""Largest number of starts; they end once the best fits agree, which is mostly after a few."""
 MAX_CODE = 1e6
 """Largest codes to expect of a run, relative to the data."""
 SKIPPED = ("roadict.", "sklearn.", "contextlib")
@@ -46,8 +49,8 @@ class PlaceError(ValueError):
         return f"{name} {self._what} (first: {place}); {self._remedy}"
 
 
-def whole_number(name: str, value: Any, smallest: int = 1) -> int:
-    """Return an int of at least ``smallest``; floats and bools are refused.
+def whole_number(name: str, value: Any, smallest: int = 1, largest: int | None = None) -> int:
+    """Return an int of at least ``smallest``, and at most ``largest``; floats and bools are refused.
 
     Examples
     --------
@@ -58,6 +61,8 @@ def whole_number(name: str, value: Any, smallest: int = 1) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < smallest:
         raise ValueError(f"{name}={value!r} must be a whole number of at least {smallest}")
+    if largest is not None and int(value) > largest:
+        raise ValueError(f"{name}={value!r} must be at most {largest}; pass a smaller number")
     return int(value)
 
 
@@ -69,6 +74,20 @@ def real_number(name: str, value: Any, *, zero: bool = False) -> float:
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name}={value!r} must be {bound}")
     return float(value)
+
+
+def memory(n_components: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse a number of atoms whose codes and inner products alone do not fit into the machine's memory."""
+    try:
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not POSIX
+        return
+    needed = n_components * (n_components + sum(shape)) * dtype.itemsize
+    if needed > available:
+        raise ValueError(
+            f"n_components={n_components} needs at least {needed / 2**30:,.0f} GiB for {shape[0]} samples of "
+            f"{plural(shape[1], 'feature')}, and this machine has {available / 2**30:,.1f}; pass fewer components"
+        )
 
 
 def true_or_false(name: str, value: Any) -> None:
@@ -180,6 +199,16 @@ def matrix(name: str, value: Any) -> Array:
     return array.astype(array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
 
 
+def code_range(codes: Array) -> None:
+    """Refuse codes to start from, in units of the data, whose squares would overflow."""
+    largest, limit = float(np.abs(codes).max(initial=0)), math.sqrt(np.finfo(codes.dtype).max) / MAX_CODE
+    if not largest <= limit:
+        raise ValueError(
+            f"code_init reaches {largest:.3g} times the size of the data, and the error would overflow {codes.dtype}; "
+            f"pass codes below {limit:.1g} times that size"
+        )
+
+
 def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
     """Return a finite array of this shape."""
     array = real_array(name, value, f"it must have shape {shape}")
@@ -263,6 +292,16 @@ def nonnegative(name: str, array: Array, reason: str) -> None:
         row, column = negative[0]
         shown = f"{name}[{row}, {column}]={array[row, column]:g}"
         raise ValueError(f"{shown} must be at least 0, as {reason}; pass nonnegative numbers")
+
+
+def warn_of_unobserved(observed_by_feature: NDArray[Any]) -> None:
+    """Warn of features that no sample has; given is the number of samples that have each."""
+    never = np.flatnonzero(observed_by_feature == 0)
+    if len(never):
+        features = f"{plural(len(never), 'feature')} of X {'is' if len(never) == 1 else 'are'}"
+        warn_user(
+            f"{features} never observed (first: index {never[0]}); all atoms are zero there: remove such features"
+        )
 
 
 def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, NDArray[np.bool_] | None]:

@@ -47,6 +47,10 @@ def pitfalls(folder):
         (("learn", "ragged.csv", *LEARN), "ragged.csv has 2 cells in line 2"),
         (("learn", "empty.csv", *LEARN), "empty.csv is empty"),
         (("learn", "header.csv", *LEARN), "header.csv holds no numbers"),
+        (("learn", "none.npy", *LEARN), "none.npy does not exist; check its name and folder"),
+        (("learn", "data.npy", "-k", "99999999", "-o", "out.npz"), "n_components=99999999 needs at least 74,5"),
+        (("learn", "data.npy", "-k", "1" + "0" * 25, "-o", "out.npz", "--method", "mod"), "this machine has"),
+        (("learn", "data.npy", *LEARN, "--n-init", "100000000"), "n_init=100000000 must be at most 10000"),
         (("learn", "nan.npy", *LEARN), "NaN"),
         (("learn", "inf.npy", *LEARN), "infinity"),
         (("learn", "one.npy", *LEARN), "1 sample"),
@@ -165,7 +169,7 @@ def test_too_little_memory_is_reported_in_one_line(roadict, folder, monkeypatch)
 
     monkeypatch.setattr(ROAD, "iter_fit", exhausted)
     before = contents(folder)
-    assert_refused(roadict("learn", "data.npy", *LEARN), "not enough memory: Unable to allocate 9.9 PiB")
+    assert_refused(roadict("learn", "data.npy", *LEARN), "not enough memory for 9.9 PiB more; use fewer samples")
     assert contents(folder) == before
 
 

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from program import GUARD, assert_plain, assert_refused, command, contents, on_terminal, stop_in_the_middle
 from roadict import __version__, load
 from roadict.cli import app as cli
+from roadict.cli.console import error_text
 
 from .small import LEARN, SHORT, assert_same_model, picture_size
 
@@ -193,3 +195,35 @@ def test_a_terminal_without_colour_or_noise(folder):
     assert "3000/3000" in result.err
     result = on_terminal("learn", "data.npy", "-k", "8", "-o", "out.npz", "--quiet", *SHORT)
     assert (result.code, result.out, result.err) == (0, "", "")
+
+
+def test_a_compiler_that_is_turned_off_is_one_line(roadict, folder, monkeypatch):
+    warning = "roadict: warning: NUMBA_DISABLE_JIT turns the compiler off, and all work is hundreds of times slower; "
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert roadict("show", "model.npz", "-o", "atoms.png", "-q") == (0, "", f"{warning}unset it\n")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    assert roadict("show", "model.npz", "-o", "atoms.png", "-q") == (0, "", "")
+
+
+def test_a_process_without_a_compiler_codes(folder, monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    result = command("encode", "model.npz", "data.npy", "-o", "codes.npz", "-q")
+    assert (result.code, result.out, len(result.err.splitlines())) == (0, "", 1)
+
+
+def test_singular_and_plural(roadict, folder):
+    np.save("two.npy", [[1.0], [2.0]])
+    result = roadict("learn", "two.npy", "-k", "1", "-o", "out.npz", "--max-iter", "1", "--n-init", "1", "--tol", "0")
+    assert "two.npy: 2 samples of 1 feature, float64" in result.err
+    assert re.search(r"after 1 iteration: .* 0 of 1 atom unused", result.out), result.out
+    np.save("one.npy", [[1.0]])
+    assert "1 sample, 1.00 coefficients" in roadict("encode", "out.npz", "one.npy", "-o", "codes.npz").out
+
+
+def test_memory_that_is_not_there_is_told_in_our_words():
+    with pytest.raises(MemoryError) as caught:
+        np.empty(2**59)
+    text = "not enough memory for 4.00 EiB more; use fewer samples, fewer atoms or float32 data"
+    assert error_text(caught.value) == text
+    assert error_text(MemoryError()) == "not enough memory; use fewer samples, fewer atoms or float32 data"
+    assert error_text(PermissionError(13, "Permission denied", "a.npy")).startswith("a.npy cannot be used (permission")

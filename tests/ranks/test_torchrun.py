@@ -217,7 +217,7 @@ def bad(folder):
     [
         ("second", (), "second contains NaN in 1 place (first: part-1.npy, row 1, column 1); pass --missing"),
         ("both", (), "both contains NaN in 1 place (first: part-0.npy, row 1, column 1)"),
-        ("none.npy", (), "No such file or directory: 'none.npy'"),
+        ("none.npy", (), "none.npy does not exist"),
         ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),
         ("data.npy", ("--codes", "all"), "--codes all must be parts or gather"),
         ("data.npy", ("-o", "missing/none.npz"), "missing does not exist"),

@@ -1,6 +1,7 @@
 """Shared by all commands: progress, warnings, output checks, parsing of option values."""
 
 import os
+import re
 import secrets
 import sys
 import warnings
@@ -27,7 +28,13 @@ def error_text(failure: BaseException) -> str:
     """Return the message of an error in one line."""
     text = " ".join(str(failure).split()) or type(failure).__name__
     if isinstance(failure, MemoryError):
-        return f"not enough memory: {text}; use fewer samples, fewer atoms or float32 data"
+        needed = re.search(r"allocate ([\d.]+ \w+)", text)
+        size = f" for {needed[1]} more" if needed else ""
+        return f"not enough memory{size}; use fewer samples, fewer atoms or float32 data"
+    if isinstance(failure, FileNotFoundError) and failure.filename:
+        return f"{failure.filename} does not exist; check its name and folder"
+    if isinstance(failure, OSError) and failure.filename and failure.strerror:
+        return f"{failure.filename} cannot be used ({failure.strerror.lower()}); choose another path"
     return text
 
 

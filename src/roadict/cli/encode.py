@@ -8,6 +8,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from roadict.checks import plural
 from roadict.cli.console import check_output, naming_places, progress_bar, showing_warnings
 from roadict.cli.help import examples
 from roadict.cli.options import (
@@ -97,7 +98,8 @@ def encode(
     write_or_rescue(write, output)
     if not quiet:
         per_sample = (codes.nnz if sparse else np.count_nonzero(codes)) / n_samples
-        typer.echo(f"{n_samples} samples, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
+        count = plural(n_samples, "sample")
+        typer.echo(f"{count}, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
         typer.echo(f"codes: {output}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from roadict.checks import plural
 from roadict.cli.choice import check_choice, curve_path, parse_components, road_cv, show_choice
 from roadict.cli.console import (
     BAD_INPUT,
@@ -305,7 +306,8 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
-    heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
+    shape = f"{plural(n_samples, 'sample')} of {plural(X.shape[1], 'feature')}"
+    heading = f"{start_message}{task.data}: {shape}, {X.dtype}{ranks}"
     try:
         with naming_places(task.data):
             fit_with_progress(model, X, task.quiet, heading)

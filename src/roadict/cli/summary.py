@@ -16,9 +16,10 @@ def report(model: "Learned") -> None:
     """Print how a fit ended."""
     unused = int((model.atom_usage_ == 0).sum())
     typer.echo(
-        f"{model.stop_reason_} after {model.n_iter_} iterations{_starts(model)}: objective {model.objective_:.6g}, "
-        f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
-        f"{unused} of {len(model.components_)} atoms unused"
+        f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}{_starts(model)}: "
+        f"objective {model.objective_:.6g}, relative error {model.error_:.2e}, "
+        f"{model.atom_usage_.sum():.2f} coefficients per sample, "
+        f"{unused} of {plural(len(model.components_), 'atom')} unused"
     )
     if text := constraints_text(model):
         typer.echo(f"constraints: {text}")

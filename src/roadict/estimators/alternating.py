@@ -176,6 +176,7 @@ class AlternatingDictionaryLearning(Learner):
         self._check_parameters()
         data, _ = self._validate(X, reset=True)
         checks.data_range(float(np.abs(data).max()), data.dtype)
+        checks.memory(self._n_atoms(data.shape[1]), data.shape, data.dtype)
         check_reachable(data, self)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit

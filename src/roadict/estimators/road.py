@@ -357,6 +357,7 @@ class ROAD(Learner):
             given = first_samples(large, self._n_atoms(large.shape[1]), self._parameters(), comm)
         data, observed, weights, rows = used_samples(*given, comm)
         n_components = self._n_atoms(data.shape[1])
+        on_all_ranks(comm, lambda: checks.memory(n_components, data.shape, data.dtype))
         parameters = self._parameters()
         check_width(parameters, data.shape[1], n_components)
         check_reachable(data, parameters, comm, weights)
@@ -473,9 +474,9 @@ class ROAD(Learner):
         checks.one_of("engine", self.engine, ENGINES)
         coder = coder_named("transform_algorithm", self.transform_algorithm)
         self._check_run()
-        for name in ("n_init", "transform_n_nonzero_coefs"):
+        for name, most in (("n_init", checks.MAX_STARTS), ("transform_n_nonzero_coefs", None)):
             if getattr(self, name) is not None:
-                checks.whole_number(name, getattr(self, name))
+                checks.whole_number(name, getattr(self, name), largest=most)
         if isinstance(self.n_search_samples, str):
             checks.one_of("n_search_samples", self.n_search_samples, ("auto",), "a whole number")
         else:
@@ -513,7 +514,12 @@ class ROAD(Learner):
             return data, observed, checks.sample_weights(sample_weight, len(data), data.dtype, first_row)
 
         data, observed, weights = on_all_ranks(comm, act)
-        return *consistent_samples(data, observed, comm, MIN_SAMPLES if before is None else 1), weights
+        data, observed = consistent_samples(data, observed, comm, MIN_SAMPLES if before is None else 1)
+        if observed is not None and before is None:
+            n_observed = comm.sum(observed.sum(axis=0, dtype=np.int64))
+            if comm.rank == 0:
+                checks.warn_of_unobserved(n_observed)
+        return data, observed, weights
 
     def _given_start(
         self, plan: Plan, n_components: int, rows: NDArray[np.bool_] | None
@@ -531,7 +537,9 @@ class ROAD(Learner):
             codes = checks.given_array("code_init", self.code_init, shape, data.dtype)
             if self.positive_code:
                 checks.nonnegative("code_init", codes, "positive_code=True")
-            codes = plan.weighted((codes if rows is None else codes[rows]) / data.dtype.type(plan.unit))
+            codes = (codes if rows is None else codes[rows]) / data.dtype.type(plan.unit)
+            checks.code_range(codes)
+            codes = plan.weighted(codes)
         return dictionary, codes
 
     def _starts(
