@@ -84,6 +84,15 @@ def showing_warnings(shown: bool = True) -> Iterator[None]:
         typer.echo(f"roadict: warning: {message}", err=True)
 
 
+def confirm_large(text: str, remedy: str) -> None:
+    """Ask on a terminal whether to begin long work; without one, or if the answer is no, refuse it."""
+    from roadict.progress import json_lines
+
+    asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not json_lines.requested()
+    if not (asked and typer.confirm(f"{text}. Begin?", err=True)):
+        raise ValueError(f"{text}; {remedy}")
+
+
 @contextmanager
 def naming_places(path: Path) -> Iterator[None]:
     """Name the file, and the place in it, in errors about data that were read from it."""

@@ -6,11 +6,20 @@ from typing import Annotated, Any
 import typer
 from numpy.typing import NDArray
 
-from roadict.cli.console import check_output, parse_number_or_auto, progress_bar, showing_warnings, snapshot_callback
+from roadict.cli.console import (
+    check_output,
+    confirm_large,
+    parse_number_or_auto,
+    progress_bar,
+    showing_warnings,
+    snapshot_callback,
+)
 from roadict.cli.help import examples
 from roadict.cli.options import JobsOption, QuietOption
 
 Picture = NDArray[Any]
+LARGE_PICTURE = 2**29
+"""Pixels of an enlarged picture that take some minutes."""
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha preserved.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
@@ -72,7 +81,14 @@ def upscale(
     check_settings(fresh, given, train, prefix="--")
     small = dtypes.check_picture(str(picture), files.read_picture(picture), 3)
     files.check_writable(output, small, scale)
-    original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
+    height, width = small.shape[0] * scale, small.shape[1] * scale
+    if height * width > LARGE_PICTURE:
+        size = f"{width} x {height}, {height * width / 1e6:,.0f} million pixels"
+        confirm_large(
+            f"{picture} of {small.shape[1]} x {small.shape[0]} becomes {size}, which takes long",
+            "cut or shrink it first, choose a smaller --scale, or start this on a terminal, which asks",
+        )
+    original = _original(compare, (height, width), small)
     smallest = fresh.smallest_to_learn_from()
     pictures = [dtypes.check_picture(str(path), files.read_picture(path), smallest) for path in training_files]
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:
