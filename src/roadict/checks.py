@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 import sys
 import warnings
 from collections.abc import Collection
@@ -11,17 +12,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.tensors import is_sparse, plain
+from roadict.wording import plural
 
 Array = NDArray[np.floating]
 
+MAX_STARTS = 10_000
+"""Largest number of starts; they end once the best fits agree, which is mostly after a few."""
 MAX_CODE = 1e6
 """Largest codes to expect of a run, relative to the data."""
 SKIPPED = ("roadict.", "sklearn.", "contextlib")
 """Modules between a user's call and a warning: scikit-learn wraps methods, and context managers run in contextlib."""
 
 
-def whole_number(name: str, value: Any, smallest: int = 1) -> int:
-    """Return an int of at least ``smallest``; floats and bools are refused.
+class PlaceError(ValueError):
+    """Data are refused because of an entry or a row; the place can be named in an array or in a file.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, without a subject.
+    place : (int, int or None)
+        Row and column of the first such entry, counting from 0; None: the whole row.
+    remedy : str
+    option : str
+        The remedy on the command line, if it differs.
+    """
+
+    def __init__(self, what: str, place: tuple[int, int | None], remedy: str, option: str = "") -> None:
+        row, column = place
+        where = f"row {row}" + ("" if column is None else f", column {column}")
+        super().__init__(f"Input X {what} (first: {where}, counting from 0); {remedy}")
+        self.place = place
+        self._what, self._remedy = what, option or remedy
+
+    def in_file(self, name: str, place: str) -> str:
+        """Return the message for data from a file."""
+        return f"{name} {self._what} (first: {place}); {self._remedy}"
+
+
+def whole_number(name: str, value: Any, smallest: int = 1, largest: int | None = None) -> int:
+    """Return an int of at least ``smallest``, and at most ``largest``; floats and bools are refused.
 
     Examples
     --------
@@ -32,6 +62,8 @@ def whole_number(name: str, value: Any, smallest: int = 1) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < smallest:
         raise ValueError(f"{name}={value!r} must be a whole number of at least {smallest}")
+    if largest is not None and int(value) > largest:
+        raise ValueError(f"{name}={value!r} must be at most {largest}; pass a smaller number")
     return int(value)
 
 
@@ -43,6 +75,20 @@ def real_number(name: str, value: Any, *, zero: bool = False) -> float:
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name}={value!r} must be {bound}")
     return float(value)
+
+
+def memory(n_components: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse a number of atoms whose codes and inner products alone do not fit into the machine's memory."""
+    try:
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not POSIX
+        return
+    needed = n_components * (n_components + sum(shape)) * dtype.itemsize
+    if needed > available:
+        raise ValueError(
+            f"n_components={n_components} needs at least {needed / 2**30:,.0f} GiB for {shape[0]} samples of "
+            f"{plural(shape[1], 'feature')}, and this machine has {available / 2**30:,.1f}; pass fewer components"
+        )
 
 
 def true_or_false(name: str, value: Any) -> None:
@@ -69,17 +115,6 @@ def one_of(name: str, value: Any, known: Collection[str], *more: str) -> None:
     if not isinstance(value, str) or value not in known:
         choices = [*map(repr, known), *more]
         raise ValueError(f"{name}={value!r} must be {'one of ' if len(choices) > 2 else ''}{' or '.join(choices)}")
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "row"), plural(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def unmasked(X: Any, missing: bool) -> Any:
@@ -110,13 +145,16 @@ def no_nan(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
         return
     if nan.ndim == 2 and nan.any():
         rows, columns = np.nonzero(nan)
-        remedy = (
-            "pass missing_values=np.nan (--missing on the command line) if NaN marks unobserved entries"
+        remedies = (
+            ("pass missing_values=np.nan if NaN marks unobserved entries", "pass --missing if they are unobserved")
             if missing_values
-            else "remove such samples, or use ROAD with missing_values=np.nan"
+            else (
+                "remove such samples, or use ROAD with missing_values=np.nan",
+                "remove such samples, or use --method road --missing",
+            )
         )
-        where = f"{plural(len(rows), 'place')} (first: row {first_row + rows[0]}, column {columns[0]}, counting from 0)"
-        raise ValueError(f"Input X contains NaN in {where}; {remedy}")
+        place = first_row + int(rows[0]), int(columns[0])
+        raise PlaceError(f"contains NaN in {plural(len(rows), 'place')}", place, *remedies)
 
 
 def data_range(largest: float, dtype: np.dtype[Any]) -> None:
@@ -149,6 +187,16 @@ def matrix(name: str, value: Any) -> Array:
         bound = "it must have two dimensions, one atom per row" if array.ndim != 2 else "it needs an atom and a feature"
         raise ValueError(f"{name} has shape {array.shape}; {bound}")
     return array.astype(array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
+
+
+def code_range(codes: Array) -> None:
+    """Refuse codes to start from, in units of the data, whose squares would overflow."""
+    largest, limit = float(np.abs(codes).max(initial=0)), math.sqrt(np.finfo(codes.dtype).max) / MAX_CODE
+    if not largest <= limit:
+        raise ValueError(
+            f"code_init reaches {largest:.3g} times the size of the data, and the error would overflow {codes.dtype}; "
+            f"pass codes below {limit:.1g} times that size"
+        )
 
 
 def given_array(name: str, value: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Array:
@@ -236,6 +284,16 @@ def nonnegative(name: str, array: Array, reason: str) -> None:
         raise ValueError(f"{shown} must be at least 0, as {reason}; pass nonnegative numbers")
 
 
+def warn_of_unobserved(observed_by_feature: NDArray[Any]) -> None:
+    """Warn of features that no sample has; given is the number of samples that have each."""
+    never = np.flatnonzero(observed_by_feature == 0)
+    if len(never):
+        features = f"{plural(len(never), 'feature')} of X {'is' if len(never) == 1 else 'are'}"
+        warn_user(
+            f"{features} never observed (first: index {never[0]}); all atoms are zero there: remove such features"
+        )
+
+
 def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, NDArray[np.bool_] | None]:
     """Split data with NaN into data with zeros and a mask of the observed entries (None: all).
 
@@ -246,16 +304,21 @@ def split_missing(X: Array, missing: bool, first_row: int = 0) -> tuple[Array, N
     observed = ~np.isnan(X)
     empty = np.flatnonzero(~observed.any(axis=1))
     if len(empty):
-        rows = plural(len(empty), "sample")
-        raise ValueError(
-            f"{rows} with no observed entry (first: row {first_row + empty[0]}, counting from 0); remove such samples"
-        )
+        what = f"has {plural(len(empty), 'sample')} with no observed entry"
+        raise PlaceError(what, (first_row + int(empty[0]), None), "remove such samples")
     return np.where(observed, X, 0).astype(X.dtype), observed
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first frame of the user: how deep a generator is in the stack depends on its driver."""
+    """Warn at the first frame of the user: how deep a generator is in the stack depends on its driver.
+
+    A closed standard error does not end the caller.
+    """
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(SKIPPED):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except ValueError:
+        if not getattr(sys.stderr, "closed", False):
+            raise

@@ -221,7 +221,11 @@ def test_a_feature_that_was_never_observed():
     data = changed((slice(None), 0), np.nan, MISSING)
     data[~np.isfinite(data).any(axis=1), 1] = 1.0
     for n_components in (3, K):
-        assert_sound(road(n_components, missing_values=np.nan).fit(data), data)
+        with pytest.warns(UserWarning, match=r"1 feature of X is never observed \(first: index 0\)") as caught:
+            model = road(n_components, missing_values=np.nan).fit(data)
+        assert sum("never observed" in str(warning.message) for warning in caught) == 1
+        assert_sound(model, data)
+        assert (model.components_[:, 0] == 0).all()
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():
@@ -237,3 +241,19 @@ def test_wide_data_is_fitted_by_the_suitable_engine():
     wide = np.random.default_rng(0).standard_normal((3, 200))
     auto, reference = (road(4, engine=engine).fit(wide) for engine in ("auto", "reference"))
     assert np.array_equal(auto.components_, reference.components_)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e160])
+def test_codes_to_start_from_that_would_overflow_are_refused(size):
+    codes = np.full((len(X), K), size)
+    with pytest.raises(
+        ValueError, match=r"code_init reaches .* times the size of the data.*; pass codes below 1e\+148"
+    ):
+        ROAD(K, code_init=codes, n_init=1, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_largest_codes_to_start_from_give_finite_results(dtype):
+    codes = np.full((len(X), K), (1e12 if dtype == np.float32 else 1e147) * np.abs(X).max(), dtype)
+    model = ROAD(K, code_init=codes, n_init=1, random_state=0, max_iter=5).fit(X.astype(dtype))
+    assert np.isfinite([model.error_, model.objective_]).all()

@@ -4,9 +4,10 @@ import shutil
 
 import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_score
 
 from checkpointed_runs import CUTS, DATA, HOLES, assert_same, road, stopping
-from roadict import AlternatingDictionaryLearning, load
+from roadict import ROAD, AlternatingDictionaryLearning, load
 from roadict.checkpoints import storage
 from roadict.checkpoints.schedule import Checkpoint, RunStoppedError
 
@@ -22,6 +23,7 @@ ROADS = {
     "reference": {"rho": 10.0, "engine": "reference", "max_iter": 40},
     "without a seed": {"rho": 10.0, "n_init": 2, "max_iter": 30, "random_state": None},
 }
+BRIEF = {"rho": 10.0, "n_init": 1, "max_iter": 12}
 UPDATES = ("mod", "ksvd", "approximate-ksvd", "simco", "blotless", "sequential", "consistent-sequential")
 
 
@@ -100,7 +102,7 @@ def test_checkpoints_change_nothing_and_two_are_retained(tmp_path):
     numbers = storage.numbers(tmp_path)
     assert len(numbers) == 2
     assert numbers[1] == numbers[0] + 1
-    assert len(list(tmp_path.iterdir())) == 2 * 3
+    assert len(list(tmp_path.glob("checkpoint-*"))) == 2 * 3
     again = road(rho=10.0, checkpoint=tmp_path).fit(DATA)  # nothing remains to be done
     assert_same(again, model)
 
@@ -136,3 +138,38 @@ def test_checkpoint_settings_are_not_saved_with_the_model(tmp_path):
     model = road(rho=10.0, max_iter=5, checkpoint=tmp_path / "checkpoints").fit(DATA)
     model.save(tmp_path / "model.npz")
     assert load(tmp_path / "model.npz").checkpoint is None
+
+
+def test_cross_validation_with_checkpoints_scores_as_without(tmp_path):
+    scores = [
+        cross_val_score(road(**BRIEF, checkpoint=checkpoint), DATA, cv=3, error_score="raise")
+        for checkpoint in (None, Checkpoint(tmp_path, 0.0), Checkpoint(tmp_path, 0.0))
+    ]
+    np.testing.assert_array_equal(scores[1:], [scores[0]] * 2)
+
+
+@pytest.mark.parametrize("learner", [ROAD, AlternatingDictionaryLearning])
+@pytest.mark.parametrize("random_state", [None, np.random.default_rng(0)])
+def test_a_refit_without_a_seed_is_a_new_fit(tmp_path, learner, random_state):
+    model = learner(9, max_iter=5, tol=0, random_state=random_state, checkpoint=Checkpoint(tmp_path, 0.0))
+    first, second = (model.fit(DATA).components_ for _ in range(2))
+    assert not np.allclose(first, second)
+
+
+def test_an_interrupted_fit_without_a_seed_resumes(tmp_path):
+    with pytest.raises(RunStoppedError):
+        road(random_state=None, checkpoint=stopping(tmp_path, 7)).fit(DATA)
+    seen = []
+    road(random_state=None, checkpoint=tmp_path, callback=lambda snapshot: seen.append(snapshot.iteration)).fit(DATA)
+    assert seen[0] == 8
+
+
+def test_a_finished_fit_with_a_seed_is_returned_again_and_gives_way_to_others(tmp_path):
+    """Days of work are not lost if the model could not be saved."""
+    settings = Checkpoint(tmp_path, 0.0)
+    first = road(**BRIEF, checkpoint=settings).fit(DATA)
+    seen = []
+    again = road(**BRIEF, checkpoint=settings, callback=lambda snapshot: seen.append(snapshot.iteration)).fit(DATA)
+    assert_same(first, again)
+    assert len(seen) < first.n_iter_
+    assert_same(road(**BRIEF, random_state=1, checkpoint=settings).fit(DATA), road(**BRIEF, random_state=1).fit(DATA))

@@ -200,7 +200,7 @@ def test_a_run_resumes_with_the_same_constraints_only(roadict, here):
     ("options", "message"),
     [
         (("--positive", "all"), "--positive all must be codes, atoms or both"),
-        (("--fixed", "none.npy"), "No such file or directory: 'none.npy'"),
+        (("--fixed", "none.npy"), "none.npy does not exist"),
         (("--fixed", "two.npz"), "two.npz holds 2 arrays (atoms, others); pass one of them as the key, or one array"),
         (("--fixed", "nan.npy"), "fixed_atoms contains NaN or infinity; all its entries must be finite"),
         (("--fixed", "narrow.npy"), "fixed_atoms has 5 columns, but X has 6 features; pass atoms of that width"),

@@ -156,10 +156,16 @@ def test_errors_number_the_rows_of_the_file(roadict, folder, monkeypatch):
     holes = DATA.copy()
     holes[77, 2] = np.nan
     np.save("holes.npy", holes)
-    assert_refused(roadict("encode", "model.npz", "holes.npy", "-o", "codes.npz"), "row 77, column 2, counting from 0")
+    assert_refused(
+        roadict("encode", "model.npz", "holes.npy", "-o", "codes.npz"),
+        "holes.npy contains NaN in 1 place (first: row 78, column 3); pass --missing",
+    )
     holes[78] = np.nan
     np.save("holes.npy", holes)
-    assert_refused(roadict("encode", "model.npz", "holes.npy", "-o", "codes.npz", "--missing"), "row 78, counting")
+    assert_refused(
+        roadict("encode", "model.npz", "holes.npy", "-o", "codes.npz", "--missing"),
+        "holes.npy has 1 sample with no observed entry (first: row 79)",
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])

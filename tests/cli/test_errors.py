@@ -47,6 +47,10 @@ def pitfalls(folder):
         (("learn", "ragged.csv", *LEARN), "ragged.csv has 2 cells in line 2"),
         (("learn", "empty.csv", *LEARN), "empty.csv is empty"),
         (("learn", "header.csv", *LEARN), "header.csv holds no numbers"),
+        (("learn", "none.npy", *LEARN), "none.npy does not exist; check its name and folder"),
+        (("learn", "data.npy", "-k", "99999999", "-o", "out.npz"), "n_components=99999999 needs at least 74,5"),
+        (("learn", "data.npy", "-k", "1" + "0" * 25, "-o", "out.npz", "--method", "mod"), "this machine has"),
+        (("learn", "data.npy", *LEARN, "--n-init", "100000000"), "n_init=100000000 must be at most 10000"),
         (("learn", "nan.npy", *LEARN), "NaN"),
         (("learn", "inf.npy", *LEARN), "infinity"),
         (("learn", "one.npy", *LEARN), "1 sample"),
@@ -87,14 +91,21 @@ def pitfalls(folder):
         (("encode", "none.npz", "data.npy", "-o", "codes.npz"), "none.npz"),
         (("encode", "cut.npz", "data.npy", "-o", "codes.npz"), "cut.npz is damaged or cut short"),
         (("encode", "pickled.npz", "data.npy", "-o", "codes.npz"), "pickled.npz is not a roadict model"),
-        (("encode", "objects.npz", "data.npy", "-o", "codes.npz"), "pickled objects"),
+        (
+            ("encode", "objects.npz", "data.npy", "-o", "codes.npz"),
+            "objects.npz is an .npz file but not a roadict model",
+        ),
         (("encode", "data.npz", "data.npy", "-o", "codes.npz"), "not a roadict model"),
         (("encode", "model.npz", "narrow.npy", "-o", "codes.npz"), "5 features"),
         (("encode", "model.npz", "nan.npy", "-o", "codes.npz"), "NaN"),
         (("encode", "model.npz", "data.npy", "-o", "model.npz"), "output model.npz is also an input"),
         (("encode", "model.npz", "data.npy", "-o", "data.npy"), "output data.npy is also an input"),
         (("encode", "model.npz", "data.npy", "-o", "codes.csv"), "must end in .npz or .npy"),
-        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "lars"), "algorithm='lars' must be one of 'omp'"),
+        (
+            ("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "lars"),
+            "algorithm='lars' has no equal here; use 'omp'",
+        ),
+        (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "best"), "algorithm='best' must be one of 'omp'"),
         (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "--alpha", "1"), "not used by algorithm"),
         (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-s", "2"), 'not used by algorithm="lasso"'),
         (("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "-s", "0"), "n_nonzero_coefs=0 must be"),
@@ -158,7 +169,7 @@ def test_too_little_memory_is_reported_in_one_line(roadict, folder, monkeypatch)
 
     monkeypatch.setattr(ROAD, "iter_fit", exhausted)
     before = contents(folder)
-    assert_refused(roadict("learn", "data.npy", *LEARN), "not enough memory: Unable to allocate 9.9 PiB")
+    assert_refused(roadict("learn", "data.npy", *LEARN), "not enough memory for 9.9 PiB more; use fewer samples")
     assert contents(folder) == before
 
 

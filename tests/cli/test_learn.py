@@ -127,7 +127,7 @@ def test_learn_by_a_two_stage_method_and_encode_by_its_coder(roadict, folder):
         (("--method", "ksvd", "--missing"), "--missing does not belong to --method ksvd"),
         (("--sparsity", "3"), "--sparsity does not belong to --method road"),
         (("--method", "mod", "--alpha", "3"), 'alpha=3.0 is not used by update="mod"'),
-        (("--method", "ksvd", "--coder", "lars"), "coder='lars' must be one of"),
+        (("--method", "ksvd", "--coder", "lars"), "coder='lars' has no equal here"),
     ],
 )
 def test_options_of_other_methods_are_refused_in_one_line(roadict, folder, options, message):
@@ -143,3 +143,27 @@ def test_an_engine_without_a_gpu_is_refused_in_one_line(roadict, folder, monkeyp
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert_refused(roadict("learn", "data.npy", *LEARN, "--engine", "cuda"), 'engine="cuda"')
+
+
+def test_a_table_of_pandas_is_learned_without_its_index(roadict, folder):
+    rows = [f"{i},{','.join(map(repr, row))}" for i, row in enumerate(DATA.tolist())]
+    Path("pandas.csv").write_text("\n".join([",a,b,c,d,e,f", *rows]))
+    result = roadict("learn", "pandas.csv", "-k", 8, "-o", "out.npz", "-q", *SHORT)
+    warning = "pandas.csv has a first column without a name, which is taken for an index and left out; name it"
+    assert (result.code, result.out) == (0, "")
+    assert result.err.startswith(f"roadict: warning: {warning}")
+    assert len(result.err.splitlines()) == 1
+    assert_same_model("out.npz", "model.npz")
+
+
+@pytest.mark.parametrize("cell", ["NA", "", "nan"])
+def test_missing_cells_are_learned_or_named_by_line(roadict, folder, cell):
+    rows = [list(map(repr, row)) for row in DATA.tolist()]
+    rows[7][2] = rows[9][0] = cell
+    Path("holes.csv").write_text("\n".join(["a,b,c,d,e,f", *map(",".join, rows)]))
+    learn = ("learn", "holes.csv", "-k", 8, "-o", "out.npz", *SHORT)
+    message = "holes.csv contains NaN in 2 places (first: line 9, column 3); pass --missing if they are unobserved"
+    assert_refused(roadict(*learn), message)
+    message = "holes.csv contains NaN in 2 places (first: line 9, column 3); remove such samples, or use --method road"
+    assert_refused(roadict("learn", "holes.csv", "-k", 8, "-o", "out.npz", "--method", "ksvd"), message)
+    assert roadict(*learn, "--missing", "-q") == (0, "", "")

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from program import GUARD, assert_plain, assert_refused, command, contents, on_terminal, stop_in_the_middle
 from roadict import __version__, load
 from roadict.cli import app as cli
+from roadict.cli.console import error_text
 
 from .small import LEARN, SHORT, assert_same_model, picture_size
 
@@ -93,6 +95,24 @@ def test_version_and_help(roadict):
     assert "learn" in "".join(roadict()[1:])  # no command: the overview
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("module", ["roadict.streams", "roadict.cli.app", "numpy"])
+def test_an_interrupt_while_a_module_is_imported_ends_in_one_line(module):
+    script = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from roadict.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=GUARD, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "roadict: error: interrupted; nothing was written\n"
+
+
 def test_an_interrupt_while_loading_ends_in_one_line(monkeypatch, capsys):
     from roadict import __main__ as start
 
@@ -165,3 +185,35 @@ def test_a_terminal_without_colour_or_noise(folder):
     assert re.search(r"━ +\d+ %", result.err)
     result = on_terminal("learn", "data.npy", "-k", "8", "-o", "out.npz", "--quiet", *SHORT)
     assert (result.code, result.out, result.err) == (0, "", "")
+
+
+def test_a_compiler_that_is_turned_off_is_one_line(roadict, folder, monkeypatch):
+    warning = "roadict: warning: NUMBA_DISABLE_JIT turns the compiler off, and all work is hundreds of times slower; "
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert roadict("show", "model.npz", "-o", "atoms.png", "-q") == (0, "", f"{warning}unset it\n")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    assert roadict("show", "model.npz", "-o", "atoms.png", "-q") == (0, "", "")
+
+
+def test_a_process_without_a_compiler_codes(folder, monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    result = command("encode", "model.npz", "data.npy", "-o", "codes.npz", "-q")
+    assert (result.code, result.out, len(result.err.splitlines())) == (0, "", 1)
+
+
+def test_singular_and_plural(roadict, folder):
+    np.save("two.npy", [[1.0], [2.0]])
+    result = roadict("learn", "two.npy", "-k", "1", "-o", "out.npz", "--max-iter", "1", "--n-init", "1", "--tol", "0")
+    assert "two.npy: 2 samples of 1 feature, float64" in result.err
+    assert re.search(r"after 1 iteration: .* 0 of 1 atom unused", result.out), result.out
+    np.save("one.npy", [[1.0]])
+    assert "1 sample, 1.00 coefficients" in roadict("encode", "out.npz", "one.npy", "-o", "codes.npz").out
+
+
+def test_memory_that_is_not_there_is_told_in_our_words():
+    with pytest.raises(MemoryError) as caught:
+        np.empty(2**59)
+    text = "not enough memory for 4.00 EiB more; use fewer samples, fewer atoms or float32 data"
+    assert error_text(caught.value) == text
+    assert error_text(MemoryError()) == "not enough memory; use fewer samples, fewer atoms or float32 data"
+    assert error_text(PermissionError(13, "Permission denied", "a.npy")).startswith("a.npy cannot be used (permission")

@@ -207,9 +207,11 @@ def test_callback_sees_the_run_and_can_stop_it(small):
     np.testing.assert_allclose([row[3] for row in seen], model.history_["rho"])
 
 
-def test_callback_that_returns_something_truthy_but_not_true_does_not_stop(small):
-    assert quick(callback=lambda view: view).fit(small).n_iter_ == 40
-    assert quick(callback=lambda view: np.bool_(view.iteration == 3)).fit(small).n_iter_ == 3
+def test_any_true_value_of_a_callback_stops_and_no_other(small):
+    for false in (None, 0, "", np.zeros(1), np.ones((2, 3))):
+        assert quick(callback=lambda view, false=false: false).fit(small).n_iter_ == 40
+    for true in (1, "stop", np.True_, np.array([True]), np.float64(2)):
+        assert quick(callback=lambda view, true=true: view.iteration == 3 and true).fit(small).n_iter_ == 3
 
 
 def test_a_seed_sequence_can_be_reused(small):

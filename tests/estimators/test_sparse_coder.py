@@ -5,11 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import sparse_encode
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bad_input.small import changed, pattern
-from roadict import SparseCoder
+from roadict import ROAD, AlternatingDictionaryLearning, SparseCoder, load
 from roadict.coders.registry import CODER_PARAMETERS, NONNEGATIVE
 
 N, M, K = 30, 6, 8
@@ -164,7 +165,7 @@ def test_errors_name_parameters_out_of_range_and_their_value(algorithm, name, va
 
 
 def test_the_error_for_an_unknown_algorithm_lists_the_known_ones():
-    for value in ("lars", None, ["omp"]):
+    for value in ("best", None, ["omp"]):
         with pytest.raises(ValueError, match=pattern(f"algorithm={value!r}", "'omp'", "'threshold'")):
             SparseCoder(ATOMS, algorithm=value).transform(X)
 
@@ -189,3 +190,36 @@ def test_contradictory_arguments_are_rejected():
 def test_invalid_codes_are_rejected(codes):
     with pytest.raises(ValueError, match=r"codes|NaN|2D"):
         SparseCoder(ATOMS).inverse_transform(codes)
+
+
+@pytest.mark.parametrize("name", ["lasso_cd", "lasso_lars", "omp", "threshold"])
+def test_names_of_scikit_learn_give_its_codes(name):
+    """Both minimise ½‖x - codes @ dictionary‖² + alpha Σ|codes|, take as many atoms, or threshold at alpha."""
+    rng = np.random.default_rng(0)
+    data, atoms = rng.standard_normal((40, 8)), rng.standard_normal((12, 8))
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    given = {"n_nonzero_coefs": 3} if name == "omp" else {"alpha": 0.3}
+    peer = sparse_encode(data, atoms, algorithm=name, max_iter=100_000, **given)
+    np.testing.assert_allclose(SparseCoder(atoms, algorithm=name, **given).transform(data), peer, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["lasso_cd", "lasso_lars"])
+def test_models_take_the_names_of_scikit_learn(name, tmp_path):
+    data = np.random.default_rng(0).standard_normal((30, 6))
+    model = ROAD(4, epsilon=0.5, n_init=1, transform_algorithm=name, random_state=0).fit(data)
+    assert model.get_params()["transform_algorithm"] == name
+    model.save(tmp_path / "model.npz")
+    expected = model.sparse_coder("lasso").transform(data)
+    for codes in (model.transform(data), load(tmp_path / "model.npz").transform(data)):
+        np.testing.assert_array_equal(codes, expected)
+    two_stage = [
+        AlternatingDictionaryLearning(4, coder=coder, max_iter=3, tol=0, random_state=0).fit(data).components_
+        for coder in (name, "lasso")
+    ]
+    np.testing.assert_array_equal(*two_stage)
+
+
+def test_least_angles_have_no_equal():
+    message = r"transform_algorithm='lars' has no equal here; use 'omp', which takes n_nonzero_coefs too, or 'lasso'"
+    with pytest.raises(ValueError, match=message):
+        ROAD(4, transform_algorithm="lars").fit(np.eye(6))

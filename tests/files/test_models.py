@@ -7,6 +7,7 @@ import os
 import pickle
 import stat
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -261,7 +262,7 @@ def test_other_files_are_refused(tmp_path, contents, message):
     assert_refused(path, message)
 
 
-def test_pickles_are_never_run(tmp_path):
+def test_pickles_are_never_run(tmp_path, model):
     class Bomb:
         def __reduce__(self):
             return (os.mkdir, (str(tmp_path / "exploded"),))
@@ -269,10 +270,10 @@ def test_pickles_are_never_run(tmp_path):
     (tmp_path / "bare").write_bytes(pickle.dumps(Bomb()))
     objects = np.array([Bomb()], dtype=object)
     np.savez(tmp_path / "inside.npz", components=objects)
-    np.savez(tmp_path / "model.npz", format=np.array("roadict-model"), components=objects)
+    np.savez(model, **entries(model) | {"components": objects})
     assert_refused(tmp_path / "bare", "not a roadict model")
-    assert_refused(tmp_path / "inside.npz", "pickled objects at its entry 'components'")
-    assert_refused(tmp_path / "model.npz", "pickled objects at its entry 'components'")
+    assert_refused(tmp_path / "inside.npz", "not a roadict model")
+    assert_refused(model, "pickled objects at its entry 'components'")
     assert not (tmp_path / "exploded").exists()
 
 
@@ -312,7 +313,28 @@ def test_foreign_archives_are_refused_with_a_list_of_their_contents(tmp_path):
     assert_refused(path, "not a roadict model .it holds nothing.")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("notes.txt", "hello")
-    assert_refused(path, "damaged .* 'notes.txt'")
+    assert_refused(path, "not a roadict model .it holds notes.txt.")
+
+
+def test_foreign_entries_are_never_inflated(tmp_path, model):
+    """Whoever inflates this one notices that it cannot be: it has an invalid block."""
+    alone = tmp_path / "bomb.npz"
+    np.savez(alone)
+    for path, message in ((alone, "it holds bomb"), (model, "entries that are not the model's .'bomb'.")):
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bomb.npy", bytes(10_000))
+        raw = path.read_bytes()
+        start = raw.rindex(b"bomb.npy", 0, raw.index(b"PK\x01\x02")) + len("bomb.npy")
+        path.write_bytes(raw[:start] + b"\xff" * 8 + raw[start + 8 :])
+        with zipfile.ZipFile(path) as archive, pytest.raises(zlib.error):
+            archive.read("bomb.npy")
+        assert_refused(path, message)
+
+
+def test_entries_that_every_model_has_are_of_moderate_size(model, monkeypatch):
+    read_model(model)
+    monkeypatch.setattr(models, "MAX_HEAD", 500)
+    assert_refused(model, "has an entry 'parameters' of [0-9,]+ bytes")
 
 
 @pytest.mark.parametrize("name", ["format", "format_version", "kind", "parameters", "array_names", "codes"])
@@ -348,12 +370,14 @@ def test_wrong_entries_are_refused(model, change, message):
     assert_refused(model, message)
 
 
-def test_headers_that_promise_too_much_are_refused(tmp_path):
+def test_headers_that_promise_too_much_are_refused(model):
     header = npy_bytes(np.zeros(2)).replace(b"(2,), }", b"(2" + b"0" * 14 + b",), }"[:7])
-    path = tmp_path / "model.npz"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("components.npy", header)
-    assert_refused(path, "damaged .* 'components'")
+    with zipfile.ZipFile(model) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(model, "w") as archive:
+        for name, content in (members | {"components.npy": header}).items():
+            archive.writestr(name, content)
+    assert_refused(model, "damaged .* 'components'")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from roadict.files import tables
-from roadict.files.tables import TableError, read_matrix, read_rows
+from roadict.files import text as text_tables
+from roadict.files.tables import TableError, position, read_matrix, read_rows
 
 EXPECTED = np.array([[1.0, 2.5, -3e-2], [4.0, 5.0, 6.0]])
 ROWS = (("1", "2.5", "-3e-2"), ("4", "5", "6"))
@@ -77,11 +77,65 @@ def test_empty_cells_special_values_and_small_tables(write, text, expected):
     np.testing.assert_array_equal(read_matrix(write(text)), np.array(expected, dtype=float))
 
 
+@pytest.mark.parametrize("cell", ["NA", "N/A", "n/a", "<NA>", "#N/A", "NULL", "null", "None", '"NA"', " NA "])
+def test_cells_that_say_that_a_number_is_missing(write, cell):
+    np.testing.assert_array_equal(read_matrix(write(f"1,{cell}\n{cell},2\n")), [[1, np.nan], [np.nan, 2]])
+    np.testing.assert_array_equal(read_matrix(write(f"a,b\n{cell},{cell}\n1,2\n")), [[np.nan] * 2, [1, 2]])
+
+
+def test_sodium_is_not_missing(write):
+    np.testing.assert_array_equal(read_matrix(write("Na,K\n1,2\n")), [[1, 2]])
+    np.testing.assert_array_equal(read_matrix(write("NA,K\n1,2\n")), [[1, 2]])
+
+
+def written_by_pandas(**frame):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(EXPECTED, **frame).to_csv()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda: written_by_pandas(columns=["a", "b", "c"]),
+        lambda: written_by_pandas(columns=["a", "b", "c"], index=["first", "second"]),
+        lambda: written_by_pandas(index=[17, 3]),
+        lambda: written_by_pandas(),
+        lambda: '"","a","b","c"\n"1",1,2.5,-0.03\n"2",4,5,6\n',  # R
+        lambda: ";a;b;c\n0;1;2.5;-0.03\n1;4;5;6\n",
+    ],
+)
+def test_an_index_is_left_out_with_a_message(write, text):
+    path = write(text())
+    with pytest.warns(UserWarning, match=r"table\.csv has a first column without a name.*left out; name it"):
+        np.testing.assert_array_equal(read_matrix(path), EXPECTED)
+    assert position(path, 1, 0) == "line 3, column 2"
+
+
+def test_an_index_does_not_hide_errors(write):
+    text = ",a,b\n0,1,2\n1,3,{}\n"
+    for cell, message in (("x", "'x' in line 3, column 3"), ("4,5", "4 cells in line 3 and 3 in its first row")):
+        assert_refused(write(text.format(cell)), message)
+
+
+@pytest.mark.parametrize("text", ["x,a\n0,1\n", ",1,0\n0,2,3\n", ",0,1\n,2,3\n", "0,1\n2,3\n"])
+def test_other_first_columns_stay(write, text):
+    assert read_matrix(write(text)).shape[1] == text.splitlines()[0].count(",") + 1
+
+
+def test_positions_count_lines_or_rows_from_one(write, tmp_path):
+    assert position(write("a,b\n\n1,2\n\n3,4\n"), 1, 1) == "line 5, column 2"
+    assert position(write("1,2\n3,4\n"), 1) == "line 2"
+    for index, n_rows in enumerate((3, 2)):
+        np.save(tmp_path / f"part-{index}.npy", np.ones((n_rows, 2)))
+    assert position(tmp_path / "part-0.npy", 2, 1) == "row 3, column 2"
+    assert position(tmp_path, 4, 1) == "part-1.npy, row 2, column 2"
+
+
 def test_plain_tables_take_the_fast_path_and_both_paths_agree(write, monkeypatch):
     values = np.random.default_rng(0).standard_normal((40, 7)) * 1e-7
     path = write("\n".join(",".join(map(repr, row)) for row in values.tolist()))
-    slow = tables._read_cells(path, tables._find_layout(path))
-    monkeypatch.setattr(tables, "_read_cells", None)
+    slow = text_tables._read_cells(path, text_tables._find_layout(path))
+    monkeypatch.setattr(text_tables, "_read_cells", None)
     np.testing.assert_array_equal(read_matrix(path), values)
     np.testing.assert_array_equal(slow, values)
 
@@ -312,7 +366,7 @@ def test_archives_with_a_changed_shape_are_refused(tmp_path):
     assert raw.count(b"(80, 500)") == 1
     for shape in (b"(10, 500)", b"(90, 500)", b"(50, 800)"):  # fewer, more and the same number of bytes
         path.write_bytes(raw.replace(b"(80, 500)", shape))
-        assert_refused(path, "damaged or cut short")
+        assert_refused(path, "damaged")
 
 
 def test_truncated_npy_files_are_refused(tmp_path):

@@ -1,5 +1,7 @@
 """The commands for pictures: results, messages, exit codes, and the files that remain."""
 
+import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from PIL import Image
 from skimage import data
 
+from roadict.cli import pictures
 from roadict.pictures import SuperResolution
 from roadict.pictures.files import read_picture, write_picture
 from roadict.pictures.resize import resize
@@ -160,7 +163,7 @@ BAD = {
     "animated": (("upscale", "moving.gif", *OUT), "has 2 frames"),
     "CMYK": (("denoise", "print.jpg", *OUT), "has CMYK colours"),
     "bomb": (("upscale", "bomb.png", *OUT), "has more than 178,956,970 pixels"),
-    "missing input": (("upscale", "nowhere.png", *OUT), "No such file"),
+    "missing input": (("upscale", "nowhere.png", *OUT), "nowhere.png does not exist"),
     "missing folder": (("denoise", "noisy.png", "-o", "nowhere/out.png"), "does not exist; create it first"),
     "output is input": (("denoise", "noisy.png", "-o", "noisy.png"), "is also an input"),
     "output is the original": (("denoise", "noisy.png", "-o", "whole.png", "--compare", "whole.png"), "also an input"),
@@ -204,3 +207,34 @@ def test_bad_input_is_reported_in_one_line_and_changes_no_file(program, folder, 
     assert err.count("\n") == 1
     assert message in err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+class Terminal(io.StringIO):
+    """Standard input with somebody who answers."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("answer", [None, "n\n", "y\n"])
+def test_a_picture_that_takes_long_is_enlarged_only_if_somebody_says_so(program, folder, monkeypatch, answer):
+    monkeypatch.setattr(pictures, "LARGE_PICTURE", 39 * 40)
+    if answer is not None:
+        monkeypatch.setattr(sys, "stdin", Terminal(answer))
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    result = program("upscale", "small.png", *OUT, "--scale", 2, "--model", "model.npz")
+    text = "small.png of 20 x 20 becomes 40 x 40, 0 million pixels, which takes long"
+    assert (result.code, Path("out.png").exists()) == ((0, True) if answer == "y\n" else (2, False))
+    if answer != "y\n":
+        assert result.err.splitlines()[-1].endswith(
+            f"roadict: error: {text}; cut or shrink it first, choose a smaller --scale, or start this on a terminal, "
+            "which asks"
+        )
+    assert (f"{text}. Begin? [y/N]" in result.err) == (answer is not None)
+
+
+def test_a_large_blank_picture_is_refused_at_once(program, folder):
+    Image.new("1", (12_000, 12_000)).save("blank.png")
+    result = program("upscale", "blank.png", *OUT)
+    assert result.code == 2
+    assert "blank.png of 12000 x 12000 becomes 36000 x 36000, 1,296 million pixels" in result.err

@@ -215,9 +215,9 @@ def bad(folder):
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ("second", (), "Input X contains NaN in 1 place (first: row 75, column 0, counting from 0)"),
-        ("both", (), "Input X contains NaN"),
-        ("none.npy", (), "No such file or directory: 'none.npy'"),
+        ("second", (), "second contains NaN in 1 place (first: part-1.npy, row 1, column 1); pass --missing"),
+        ("both", (), "both contains NaN in 1 place (first: part-0.npy, row 1, column 1)"),
+        ("none.npy", (), "none.npy does not exist"),
         ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),
         ("data.npy", ("--codes", "all"), "--codes all must be parts or gather"),
         ("data.npy", ("-o", "missing/none.npz"), "missing does not exist"),

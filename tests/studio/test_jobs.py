@@ -81,7 +81,7 @@ def test_a_failed_job_has_the_error_message_of_the_command(tmp_path):
     job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, "me")
     job.run()
     assert job.state == "failed"
-    assert job.error.endswith("No such file or directory: 'absent.png'")
+    assert job.error.endswith("absent.png does not exist; check its name and folder")
     job.cancel()
     assert job.state == "failed"
 

@@ -34,7 +34,7 @@ from roadict.studio.server import serve
 def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, roadict):
     """They fail only because of the missing file."""
     monkeypatch.chdir(tmp_path)
-    assert "No such file" in roadict(*command.arguments).err
+    assert "does not exist" in roadict(*command.arguments).err
 
 
 def test_options_reach_the_command():

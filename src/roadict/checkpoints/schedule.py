@@ -39,8 +39,11 @@ class Checkpoint:
     every : float, default=60.0
         Seconds from the end of one checkpoint to the next; 0: after every iteration.
     resume : bool, default=True
-        Resume from the last checkpoint of the same problem in the folder, if there is one. False: refuse a folder
-        that holds checkpoints, unless torchrun has restarted the run that wrote them.
+        Resume from the last checkpoint of the same problem in the folder, if there is one; a checkpoint of another
+        problem is refused. Those of a finished fit are taken up only by the same fit with the same integer as
+        ``random_state``, and else removed: refits without a seed are new, and cross-validation can fit one part of
+        the data after the other. False: refuse a folder that holds checkpoints, unless torchrun has restarted the
+        run that wrote them.
     stop : callable, default=None
         Called without arguments after every iteration; a nonzero number (of a signal) stops the run with a last
         checkpoint and a ``RunStoppedError``.
@@ -126,12 +129,26 @@ class Checkpoints:
         if self._comm.rank > 0:
             return []
         present = storage.numbers(self._folder)
+        if resume and storage.is_finished(self._folder) and not self._would_repeat(present[-1]):
+            storage.clear(self._folder)
+            present = []
         if present and not resume:
             raise ValueError(
                 f"{self._folder} holds checkpoints of an earlier run; resume it (--resume), or choose another folder"
             )
         storage.remove_leftovers(self._folder)
         return present
+
+    def _would_repeat(self, last: int) -> bool:
+        """Whether the fit that wrote the last checkpoint is this one: of the same problem, and with the same seed."""
+        return self._problem.get("random_state") is not None and storage.is_of_problem(
+            self._folder, last, self._problem
+        )
+
+    def finish(self) -> None:
+        """Note that the fit is finished: only the same fit with the same seed may begin with its checkpoints."""
+        if self._comm.rank == 0:
+            storage.mark_finished(self._folder)
 
     def _load(self, present: list[int], n_rows: int) -> LoadedCheckpoint | None:
         """Return the newest intact checkpoint; damaged ones are reported and skipped."""
@@ -208,7 +225,9 @@ def open_checkpoints(
         yield Checkpoints(settings, problem, len(data), comm, settings.lock)
         return
     with FolderLock(settings.folder) as lock:
-        yield Checkpoints(settings, problem, len(data), comm, lock)
+        checkpoints = Checkpoints(settings, problem, len(data), comm, lock)
+        yield checkpoints
+        checkpoints.finish()
 
 
 def fingerprint(rows: NDArray[np.floating], comm: Comm) -> str:

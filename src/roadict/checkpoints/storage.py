@@ -31,6 +31,8 @@ N_RETAINED = 2
 BLOCK_BYTES = 1 << 24
 FILE_NAME = re.compile(r"checkpoint-([0-9]{6,})\.(json|shared\.bin|rank-[0-9]+\.bin)")
 """Files of checkpoints; all others in the folder belong to the user."""
+FINISHED_FILE = ".roadict-finished"
+"""File with the number of the last checkpoint of a fit that has returned its result."""
 
 
 class CheckpointError(ValueError):
@@ -147,6 +149,29 @@ def clear(folder: Path) -> None:
     """Remove all checkpoints, once the result is saved elsewhere."""
     remove(folder, numbers(folder))
     remove_leftovers(folder)
+    _unlink(folder / FINISHED_FILE)
+
+
+def mark_finished(folder: Path) -> None:
+    """Note that the fit has returned its result."""
+    present = numbers(folder)
+    with contextlib.suppress(OSError):
+        if present:
+            with atomic_write(folder / FINISHED_FILE) as file:
+                file.write(str(present[-1]).encode())
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the fit that wrote the checkpoints has returned its result."""
+    try:
+        return (folder / FINISHED_FILE).read_bytes() == str(max(numbers(folder), default=None)).encode()
+    except OSError:
+        return False
+
+
+def is_of_problem(folder: Path, number: int, problem: Metadata) -> bool:
+    """Whether a checkpoint belongs to this problem, and its manifest is intact."""
+    return bool(_manifest(folder / f"checkpoint-{number:06d}.json", problem)[0])
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The command line: the program, show, demo; the other commands have files of their own."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ from roadict.cli.stability import stability_summary, stability_table
 from roadict.cli.summary import report
 from roadict.extras import PAGES, require
 from roadict.runs.signals import INTERRUPTED, WorkStoppedError
+from roadict.wording import plural
 
 DEMO_FIT = 0.1
 """Share of the demo's time that its fit takes, about; the picture takes the rest."""
@@ -78,6 +80,9 @@ def _root(
     if version:
         typer.echo(f"roadict {__version__}")
         raise typer.Exit
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        text = "NUMBA_DISABLE_JIT turns the compiler off, and all work is hundreds of times slower; unset it"
+        typer.echo(f"roadict: warning: {text}", err=True)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(BAD_INPUT)
@@ -100,7 +105,7 @@ def show(
     from roadict.plotting import atoms_figure, save_figure
 
     model = load(model_file)
-    title = f"{len(model.components_)} atoms of {model.n_features_in_} features"
+    title = f"{plural(len(model.components_), 'atom')} of {plural(model.n_features_in_, 'feature')}"
     stability = getattr(model, "atom_stability_", None)
     save_figure(atoms_figure(model.components_, title, model.atom_usage_, stability), output)
     if not quiet:

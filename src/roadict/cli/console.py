@@ -1,6 +1,7 @@
 """Shared by all commands: progress, warnings, output checks, parsing of option values."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,7 +27,13 @@ def error_text(failure: BaseException) -> str:
     """Return the message of an error in one line."""
     text = " ".join(str(failure).split()) or type(failure).__name__
     if isinstance(failure, MemoryError):
-        return f"not enough memory: {text}; use fewer samples, fewer atoms or float32 data"
+        needed = re.search(r"allocate ([\d.]+ \w+)", text)
+        size = f" for {needed[1]} more" if needed else ""
+        return f"not enough memory{size}; use fewer samples, fewer atoms or float32 data"
+    if isinstance(failure, FileNotFoundError) and failure.filename:
+        return f"{failure.filename} does not exist; check its name and folder"
+    if isinstance(failure, OSError) and failure.filename and failure.strerror:
+        return f"{failure.filename} cannot be used ({failure.strerror.lower()}); choose another path"
     return text
 
 
@@ -92,13 +99,34 @@ def stop_notice(quiet: bool, text: str) -> str:
 
 
 @contextmanager
-def showing_warnings() -> Iterator[None]:
-    """Print each warning in one line at the end of the block."""
+def showing_warnings(shown: bool = True) -> Iterator[None]:
+    """Print each warning in one line at the end of the block, or none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
+    for message in dict.fromkeys(str(warning.message) for warning in caught if shown):
         typer.echo(f"roadict: warning: {message}", err=True)
+
+
+def confirm_large(text: str, remedy: str) -> None:
+    """Ask on a terminal whether to begin long work; without one, or if the answer is no, refuse it."""
+    from roadict.progress import json_lines
+
+    asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not json_lines.requested()
+    if not (asked and typer.confirm(f"{text}. Begin?", err=True)):
+        raise ValueError(f"{text}; {remedy}")
+
+
+@contextmanager
+def naming_places(path: Path) -> Iterator[None]:
+    """Name the file, and the place in it, in errors about data that were read from it."""
+    from roadict.checks import PlaceError
+    from roadict.files.tables import position
+
+    try:
+        yield
+    except PlaceError as error:
+        raise ValueError(error.in_file(str(path), position(path, *error.place))) from None
 
 
 def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...] = ()) -> None:

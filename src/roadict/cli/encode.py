@@ -1,11 +1,12 @@
 """The command that encodes signals in a learned dictionary."""
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roadict.cli.console import check_output, progress_bar, showing_warnings
+from roadict.cli.console import check_output, naming_places, progress_bar, showing_warnings
 from roadict.cli.help import examples
 from roadict.cli.options import (
     AlgorithmOption,
@@ -21,6 +22,7 @@ from roadict.cli.options import (
     SparseOption,
     WeightOption,
 )
+from roadict.wording import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +66,7 @@ def encode(
     from scipy.sparse import save_npz, vstack
 
     from roadict.estimators import load
-    from roadict.files.atomic import atomic_write
+    from roadict.files.atomic import atomic_write, write_or_rescue
     from roadict.files.blocks import read_blocks
 
     model = load(model_file)
@@ -73,10 +75,11 @@ def encode(
     if missing:
         coder.missing_values = math.nan
     n_rows = max(1, min(BLOCK_ROWS, BLOCK_NUMBERS // max(model.components_.shape)))
-    n_samples, blocks = read_blocks(data, key, n_rows)
+    with showing_warnings():
+        n_samples, blocks = read_blocks(data, key, n_rows)
     parts: list[Any] = []
     done, error = 0, _RelativeError(model.components_)
-    with showing_warnings(), progress_bar(quiet, "encoding") as advance:
+    with naming_places(data), showing_warnings(), progress_bar(quiet, "encoding") as advance:
         for block in blocks:
             parts.append(coder._transform(block, sparse, first_row=done))
             if not quiet:
@@ -84,16 +87,21 @@ def encode(
             done += len(block)
             advance(done, n_samples, f"{done} of {n_samples} samples")
     codes: Any = vstack(parts, format="csr") if sparse else np.concatenate(parts)
-    with atomic_write(output) as file:
-        if sparse:
-            save_npz(file, codes)
-        elif output.suffix.lower() == ".npy":
-            np.save(file, codes)
-        else:
-            np.savez_compressed(file, codes=codes)
+
+    def write(path: Path) -> None:
+        with atomic_write(path) as file:
+            if sparse:
+                save_npz(file, codes)
+            elif path.suffix.lower() == ".npy":
+                np.save(file, codes)
+            else:
+                np.savez_compressed(file, codes=codes)
+
+    write_or_rescue(write, output)
     if not quiet:
         per_sample = (codes.nnz if sparse else np.count_nonzero(codes)) / n_samples
-        typer.echo(f"{n_samples} samples, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
+        count = plural(n_samples, "sample")
+        typer.echo(f"{count}, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
         typer.echo(f"codes: {output}")
 
 

@@ -17,6 +17,7 @@ from roadict.cli.console import (
     SIGNAL_BASE,
     check_output,
     error_text,
+    naming_places,
     parse_number_or_auto,
     parse_one_or_three,
     parse_seconds,
@@ -61,6 +62,7 @@ from roadict.cli.options import (
 from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, kept_at_interrupt, stop_requests
+from roadict.wording import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -294,24 +296,27 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
     from roadict.estimators.stability import informative
+    from roadict.files.atomic import write_or_rescue
     from roadict.files.tables import read_matrix, read_rows
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
     on_all_ranks(comm, lambda: _check_outputs(task, hasattr(model, "n_splits"), comm))
-    X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
-    if (fixed := task.fixed) is not None:
-        model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
+    with showing_warnings(comm.rank == 0):
+        X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+        if (fixed := task.fixed) is not None:
+            model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
     if task.stability:
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
-    heading = f"{start_message}{task.data}: {n_samples} samples of {X.shape[1]} features, {X.dtype}{ranks}"
+    shape = f"{plural(n_samples, 'sample')} of {plural(X.shape[1], 'feature')}"
+    heading = f"{start_message}{task.data}: {shape}, {X.dtype}{ranks}"
     # Ranks end together only at checkpoints, and with these a run is resumed.
     keeps = model.checkpoint is None and comm.size == 1
     notice = stop_notice(task.quiet, "the best so far will be saved")
     try:
-        with kept_at_interrupt(notice) if keeps else contextlib.nullcontext() as interrupt:
+        with naming_places(task.data), kept_at_interrupt(notice) if keeps else contextlib.nullcontext() as interrupt:
             fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
@@ -326,7 +331,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
         if not task.gather:
             on_all_ranks(comm, lambda: _write_part(output, own, comm))
-    on_all_ranks(comm, lambda: model.save(output) if comm.rank == 0 else None)
+    on_all_ranks(comm, lambda: write_or_rescue(model.save, output) if comm.rank == 0 else None)
     stability = task.stability and not interrupted
     if stability:
         measure_and_save(model, X, output, task.quiet)

@@ -76,7 +76,7 @@ IterationsOption = Annotated[
 ]
 TolOption = Annotated[float, typer.Option(help="Tolerance on relative residuals or changes; 0: run all iterations.")]
 StartsOption = Annotated[int | None, typer.Option(help="road: maximum number of starts; the best fit is returned.")]
-MissingOption = Annotated[bool, typer.Option("--missing", help="road: NaN and empty cells are unobserved entries.")]
+MissingOption = Annotated[bool, typer.Option("--missing", help="road: NaN, NA and empty cells are unobserved entries.")]
 EngineOption = Annotated[str, typer.Option(help="road: auto, reference, numba or cuda.")]
 StabilityOption = Annotated[
     bool,
@@ -101,7 +101,8 @@ AlgorithmOption = Annotated[
     typer.Option(
         "--algorithm",
         "-a",
-        help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold. Default: the model's.",
+        help="omp, mp, sp, cosamp, lasso, basis-pursuit, half or threshold; lasso_cd and lasso_lars are lasso. "
+        "Default: the model's.",
     ),
 ]
 CoefficientsOption = Annotated[
@@ -125,5 +126,5 @@ SparseOption = Annotated[
     typer.Option("--sparse", help="Write a sparse matrix, for scipy.sparse.load_npz (.npz): memory for nonzeros only."),
 ]
 EncodeMissingOption = Annotated[
-    bool, typer.Option("--missing", help="NaN and empty cells are unobserved entries. Default: as in learn.")
+    bool, typer.Option("--missing", help="NaN, NA and empty cells are unobserved entries. Default: as in learn.")
 ]

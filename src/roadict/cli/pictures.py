@@ -9,6 +9,7 @@ import typer
 
 from roadict.cli.console import (
     check_output,
+    confirm_large,
     parse_number_or_auto,
     progress_bar,
     showing_warnings,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Picture = NDArray[Any]
+
+LARGE_PICTURE = 2**29
+"""Pixels of an enlarged picture that take some minutes."""
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha preserved.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
@@ -88,7 +92,14 @@ def upscale(
     check_settings(fresh, given, train, prefix="--")
     small = dtypes.check_picture(str(picture), files.read_picture(picture), 3)
     files.check_writable(output, small, scale)
-    original = _original(compare, (small.shape[0] * scale, small.shape[1] * scale), small)
+    height, width = small.shape[0] * scale, small.shape[1] * scale
+    if height * width > LARGE_PICTURE:
+        size = f"{width} x {height}, {height * width / 1e6:,.0f} million pixels"
+        confirm_large(
+            f"{picture} of {small.shape[1]} x {small.shape[0]} becomes {size}, which takes long",
+            "cut or shrink it first, choose a smaller --scale, or start this on a terminal, which asks",
+        )
+    original = _original(compare, (height, width), small)
     smallest = fresh.smallest_to_learn_from()
     pictures = [dtypes.check_picture(str(path), files.read_picture(path), smallest) for path in training_files]
     with showing_warnings(), progress_bar(quiet, "enlarging") as advance:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from roadict.wording import plural
+
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
 
@@ -14,9 +16,10 @@ def report(model: "Learned") -> None:
     """Print how a fit ended."""
     unused = int((model.atom_usage_ == 0).sum())
     typer.echo(
-        f"{model.stop_reason_} after {model.n_iter_} iterations{_starts(model)}: objective {model.objective_:.6g}, "
-        f"relative error {model.error_:.2e}, {model.atom_usage_.sum():.2f} coefficients per sample, "
-        f"{unused} of {len(model.components_)} atoms unused"
+        f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}{_starts(model)}: "
+        f"objective {model.objective_:.6g}, relative error {model.error_:.2e}, "
+        f"{model.atom_usage_.sum():.2f} coefficients per sample, "
+        f"{unused} of {plural(len(model.components_), 'atom')} unused"
     )
     if text := constraints_text(model):
         typer.echo(f"constraints: {text}")
@@ -47,8 +50,6 @@ def constraints_text(model: "Learned") -> str:
     >>> constraints_text(ROAD(8, positive_code=True, fixed_atoms=[[1.0, 0.0]]))
     'nonnegative codes, 1 known atom'
     """
-    from roadict.checks import plural
-
     fixed = getattr(model, "fixed_atoms", None)
     texts = ["nonnegative codes"] if model.positive_code else []
     texts += ["nonnegative atoms"] if model.positive_dict else []

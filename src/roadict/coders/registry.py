@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from roadict.blas import one_blas_thread
-from roadict.checks import warn_user
+from roadict.checks import one_of, warn_user
 from roadict.coders.basis_pursuit import basis_pursuit
 from roadict.coders.cosamp import cosamp
 from roadict.coders.half import half
@@ -34,6 +34,8 @@ CODER_PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 """Parameters of each coder; ``start`` is internal."""
 
+ALIASES = {"lasso_cd": "lasso", "lasso_lars": "lasso"}
+"""scikit-learn's names of coders that solve the same problem; "omp" and "threshold" have the same names."""
 GREEDY = ("omp", "mp", "sp", "cosamp")
 """Coders that compare atoms at unit norm."""
 NONNEGATIVE = ("omp", "lasso", "basis-pursuit", "threshold")
@@ -47,6 +49,29 @@ UNMET = 1e-5
 """Share of a sample's norm by which nonnegative basis pursuit may exceed its bound without a warning; float32 does."""
 DEFAULT_ALPHA = 0.1
 """Default weight, relative to the smallest one that makes all codes of a sample zero."""
+
+
+def coder_named(parameter: str, value: Any, *more: str) -> str:
+    """Return the coder of a name, which may be scikit-learn's; ``more`` describes other valid values in the error.
+
+    Examples
+    --------
+    >>> coder_named("algorithm", "lasso_cd")
+    'lasso'
+    >>> coder_named("algorithm", "lars")
+    Traceback (most recent call last):
+    ...
+    ValueError: algorithm='lars' has no equal here; use 'omp', which takes n_nonzero_coefs too, or 'lasso'
+    """
+    if isinstance(value, str):
+        if value == "lars":
+            raise ValueError(
+                f"{parameter}={value!r} has no equal here; use 'omp', which takes n_nonzero_coefs too, or 'lasso'"
+            )
+        value = ALIASES.get(value, value)
+    one_of(parameter, value, CODER_PARAMETERS, *more)
+    name: str = value
+    return name
 
 
 def reject_unused(algorithm: str, **arguments: Any) -> None:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint, open_checkpoints
 from roadict.checks import warn_user
-from roadict.coders.registry import CODER_PARAMETERS, reject_positive
+from roadict.coders.registry import ALIASES, CODER_PARAMETERS, coder_named, reject_positive
 from roadict.constraints import Constraints
 from roadict.estimators.consistency import describe_parameters, describe_start, shared_seed
 from roadict.estimators.known import check_reachable
@@ -71,10 +71,12 @@ class AlternatingDictionaryLearning(Learner):
         Initial atoms. None: mutually dissimilar samples.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, code_change,
-        atom_change, error, seconds, dictionary, codes). Returning True, or ``snapshot.stop()``, ends the run.
+        atom_change, error, seconds, dictionary, codes). Returning a true value, or
+        ``snapshot.stop()``, ends the run.
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
-        Fitting the same data with the same parameters resumes from there, with the same result.
+        Fitting the same data with the same parameters resumes from there, with the same result; without a seed, only
+        a fit that was interrupted.
         ``roadict.Checkpoint`` has more options.
     verbose : int, default=0
         1: a progress line on standard error. 2: a line per iteration.
@@ -175,6 +177,7 @@ class AlternatingDictionaryLearning(Learner):
         self._check_parameters()
         data, _ = self._validate(X, reset=True)
         checks.data_range(float(np.abs(data).max()), data.dtype)
+        checks.memory(self._n_atoms(data.shape[1]), data.shape, data.dtype)
         check_reachable(data, self)
         scaled, unit = of_order_one(data.astype(np.float64))
         alpha = auto_alpha(sample_norm(scaled, None)) if self.alpha is None else self.alpha / unit
@@ -219,7 +222,7 @@ class AlternatingDictionaryLearning(Learner):
         """The coder of the fit; None: the update computes the codes."""
         if self.coder is None and UPDATES[self.update].penalty is None:
             return "omp"
-        return self.coder
+        return self.coder if self.coder is None else ALIASES.get(self.coder, self.coder)
 
     def _uses(self, name: str) -> bool:
         coder = self._fit_coder
@@ -228,7 +231,7 @@ class AlternatingDictionaryLearning(Learner):
     def _check_parameters(self) -> None:
         checks.one_of("update", self.update, UPDATES)
         if self.coder is not None:
-            checks.one_of("coder", self.coder, CODER_PARAMETERS, "None")
+            coder_named("coder", self.coder, "None")
         self._check_run()
         if self.n_nonzero_coefs is not None:
             checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)

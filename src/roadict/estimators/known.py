@@ -11,6 +11,7 @@ from roadict.linalg import unit_rows
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.road.floor import negative_share
 from roadict.road.plan import Parameters
+from roadict.wording import plural
 
 Array = NDArray[np.floating]
 
@@ -49,12 +50,12 @@ def check_width(parameters: Parameters, n_features: int, n_components: int | Non
         return
     if atoms.shape[1] != n_features:
         raise ValueError(
-            f"fixed_atoms has {checks.plural(atoms.shape[1], 'column')}, but X has "
-            f"{checks.plural(n_features, 'feature')}; pass atoms of that width"
+            f"fixed_atoms has {plural(atoms.shape[1], 'column')}, but X has "
+            f"{plural(n_features, 'feature')}; pass atoms of that width"
         )
     if n_components is not None and len(atoms) > n_components:
         raise ValueError(
-            f"fixed_atoms has {checks.plural(len(atoms), 'row')}, which count in n_components={n_components}; pass "
+            f"fixed_atoms has {plural(len(atoms), 'row')}, which count in n_components={n_components}; pass "
             f"n_components={len(atoms)} or more"
         )
 

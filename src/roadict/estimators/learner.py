@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checkpoints.schedule import Checkpoint
-from roadict.coders.registry import CODER_PARAMETERS
+from roadict.coders.registry import CODER_PARAMETERS, coder_named
 from roadict.estimators.attributes import kind_of, pack
 from roadict.estimators.shared import check_sparse_output, decode, validate
 from roadict.estimators.sparse_coder import SparseCoder
@@ -176,8 +176,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         own = self._transform_coding()
-        name = own.algorithm if algorithm is None else algorithm
-        takes = CODER_PARAMETERS.get(name, ())
+        name = coder_named("algorithm", own.algorithm if algorithm is None else algorithm)
+        takes = CODER_PARAMETERS[name]
         if n_nonzero_coefs is None and alpha is None and epsilon is None:
             n_nonzero_coefs = own.n_nonzero_coefs if "n_nonzero_coefs" in takes else None
             if "alpha" in takes:  # the weight of "half" has different units and its own default

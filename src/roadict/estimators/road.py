@@ -15,7 +15,7 @@ from roadict import checks
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.schedule import Checkpoint, fingerprint, open_checkpoints
 from roadict.checks import warn_user
-from roadict.coders.registry import CODER_PARAMETERS, reject_positive
+from roadict.coders.registry import coder_named, reject_positive
 from roadict.engines.registry import ENGINES, engine_name
 from roadict.estimators.advice import convergence_warning, dense_advice
 from roadict.estimators.attributes import last_stationarity
@@ -114,7 +114,8 @@ class ROAD(Learner):
         as samples; else "cuda" if a GPU is available, n_samples × n_features × n_components is at least 5 million and
         n_features at most 1024; else "numba".
     transform_algorithm : {"lasso", "omp", "mp", "sp", "cosamp", "basis-pursuit", "half", "threshold"}, default="lasso"
-        Coder of ``transform``; see ``SparseCoder``. "basis-pursuit" reproduces the samples exactly.
+        Coder of ``transform``; see ``SparseCoder``. "basis-pursuit" reproduces the samples exactly;
+        "lasso_cd" and "lasso_lars" of scikit-learn mean "lasso".
     transform_alpha : float, default=None
         Weight of the sparsity term in ``transform``, for "lasso", "threshold" and "half". None: ``transform_alpha_``;
         for "half" the default of ``SparseCoder``.
@@ -123,10 +124,12 @@ class ROAD(Learner):
         "half" instead of a weight.
     callback : callable, default=None
         Called after every iteration with a read-only ``Snapshot`` of the run (iteration, objective, primal, dual,
-        error, rho, seconds, start, dictionary, codes). Returning True, or ``snapshot.stop()``, ends the run.
+        error, rho, seconds, start, dictionary, codes). Returning a true value, or
+        ``snapshot.stop()``, ends the run.
     checkpoint : path or Checkpoint, default=None
         Folder in which the fit is saved every 60 seconds; the last two checkpoints are retained, also after the fit.
-        Fitting the same data with the same parameters resumes from there, with the same result.
+        Fitting the same data with the same parameters resumes from there, with the same result; without a seed, only
+        a fit that was interrupted.
         ``roadict.Checkpoint`` has more options. What precedes the passes of a large fit, or the descent over all
         samples, is repeated.
     verbose : int, default=0
@@ -359,6 +362,7 @@ class ROAD(Learner):
             given = first_samples(large, self._n_atoms(large.shape[1]), self._parameters(), comm)
         data, observed, weights, rows = used_samples(*given, comm)
         n_components = self._n_atoms(data.shape[1])
+        on_all_ranks(comm, lambda: checks.memory(n_components, data.shape, data.dtype))
         parameters = self._parameters()
         check_width(parameters, data.shape[1], n_components)
         check_reachable(data, parameters, comm, weights)
@@ -477,11 +481,11 @@ class ROAD(Learner):
     def _check_parameters(self) -> None:
         checks.one_of("formulation", self.formulation, FORMULATIONS)
         checks.one_of("engine", self.engine, ENGINES)
-        checks.one_of("transform_algorithm", self.transform_algorithm, CODER_PARAMETERS)
+        coder = coder_named("transform_algorithm", self.transform_algorithm)
         self._check_run()
-        for name in ("n_init", "transform_n_nonzero_coefs"):
+        for name, most in (("n_init", checks.MAX_STARTS), ("transform_n_nonzero_coefs", None)):
             if getattr(self, name) is not None:
-                checks.whole_number(name, getattr(self, name))
+                checks.whole_number(name, getattr(self, name), largest=most)
         if isinstance(self.n_search_samples, str):
             checks.one_of("n_search_samples", self.n_search_samples, ("auto",), "a whole number")
         else:
@@ -489,7 +493,7 @@ class ROAD(Learner):
         for name in ("store_codes", "positive_code", "positive_dict"):
             checks.true_or_false(name, getattr(self, name))
         if self.positive_code:
-            reject_positive(self.transform_algorithm)
+            reject_positive(coder)
         check_known_atoms(self.fixed_atoms, self.positive_dict)
         if self.transform_alpha is not None:
             checks.real_number("transform_alpha", self.transform_alpha, zero=True)
@@ -519,7 +523,12 @@ class ROAD(Learner):
             return data, observed, checks.sample_weights(sample_weight, len(data), data.dtype, first_row)
 
         data, observed, weights = on_all_ranks(comm, act)
-        return *consistent_samples(data, observed, comm, MIN_SAMPLES if before is None else 1), weights
+        data, observed = consistent_samples(data, observed, comm, MIN_SAMPLES if before is None else 1)
+        if observed is not None and before is None:
+            n_observed = comm.sum(observed.sum(axis=0, dtype=np.int64))
+            if comm.rank == 0:
+                checks.warn_of_unobserved(n_observed)
+        return data, observed, weights
 
     def _given_start(
         self, plan: Plan, n_components: int, rows: NDArray[np.bool_] | None
@@ -537,7 +546,9 @@ class ROAD(Learner):
             codes = checks.given_array("code_init", self.code_init, shape, data.dtype)
             if self.positive_code:
                 checks.nonnegative("code_init", codes, "positive_code=True")
-            codes = plan.weighted((codes if rows is None else codes[rows]) / data.dtype.type(plan.unit))
+            codes = (codes if rows is None else codes[rows]) / data.dtype.type(plan.unit)
+            checks.code_range(codes)
+            codes = plan.weighted(codes)
         return dictionary, codes
 
     def _starts(

@@ -25,6 +25,7 @@ from roadict.road.plan import Parameters
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
 from roadict.seeds import RandomStateLike, seed_sequence
+from roadict.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -315,7 +316,7 @@ class ROADCV(Learner):
         n_samples, n_features = data.shape
         entries = data.size if observed is None else int(observed.sum())
         if n_samples < MIN_SAMPLES:
-            samples = checks.plural(n_samples, "sample") + counted
+            samples = plural(n_samples, "sample") + counted
             raise ValueError(
                 f"X has {samples} (n_samples = {n_samples}); ROADCV needs at least {MIN_SAMPLES} to compare numbers of "
                 "atoms: pass more, or use ROAD with a number"

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from roadict import checks
-from roadict.coders.registry import CODER_PARAMETERS, encode, encode_sparse, reject_positive, reject_unused
+from roadict.coders.registry import coder_named, encode, encode_sparse, reject_positive, reject_unused
 from roadict.estimators.shared import check_sparse_output, decode, validate
 from roadict.tensors import like, plain
 
@@ -40,6 +40,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         - "half": descends on ½‖x - codes @ dictionary‖² + alpha Σ√|codes|; ``alpha`` or ``n_nonzero_coefs``.
         - "basis-pursuit": minimises Σ|codes| within the error bound; ``epsilon``.
         - "threshold": soft-thresholds the inner products with the atoms at alpha, without a fit; ``alpha``.
+
+        scikit-learn's names "lasso_cd" and "lasso_lars" mean "lasso".
     n_nonzero_coefs : int, default=None
         Maximum number of atoms per sample. None: as many as epsilon requires; without epsilon, a tenth of the observed
         features, at least one.
@@ -161,7 +163,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             data,
             observed,
             dictionary,
-            algorithm=self.algorithm,
+            algorithm=coder_named("algorithm", self.algorithm),
             n_nonzero_coefs=self.n_nonzero_coefs,
             alpha=self.alpha,
             epsilon=self.epsilon,
@@ -201,7 +203,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _checked_dictionary(self) -> Array:
         """Return the dictionary after checking all parameters."""
-        checks.one_of("algorithm", self.algorithm, CODER_PARAMETERS)
+        algorithm = coder_named("algorithm", self.algorithm)
         if self.n_nonzero_coefs is not None:
             checks.whole_number("n_nonzero_coefs", self.n_nonzero_coefs)
         if self.alpha is not None:
@@ -211,8 +213,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         checks.true_or_false("positive_code", self.positive_code)
         checks.threads("n_jobs", self.n_jobs)
         if self.positive_code:
-            reject_positive(self.algorithm)
-        reject_unused(self.algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
+            reject_positive(algorithm)
+        reject_unused(algorithm, n_nonzero_coefs=self.n_nonzero_coefs, alpha=self.alpha, epsilon=self.epsilon)
         return checks.matrix("dictionary", self.dictionary)
 
     def _validate(

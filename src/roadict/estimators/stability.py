@@ -22,6 +22,7 @@ from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.plan import Parameters
 from roadict.seeds import STABILITY, RandomStateLike, streams
 from roadict.tensors import plain
+from roadict.wording import plural
 
 Array = NDArray[np.floating]
 FloatArray = NDArray[np.float64]
@@ -114,7 +115,7 @@ def informative(samples: NDArray[Any]) -> NDArray[Any]:
     used: NDArray[Any] = samples[np.any(np.nan_to_num(samples) != 0, axis=1)]
     if len(used) < MIN_SAMPLES:
         raise ValueError(
-            f"X has nonzero entries in {checks.plural(len(used), 'sample')}; the stability of atoms needs at least "
+            f"X has nonzero entries in {plural(len(used), 'sample')}; the stability of atoms needs at least "
             f"{MIN_SAMPLES} such samples, to fit both halves: pass more samples"
         )
     if not np.any(np.fmax.reduce(used) > np.fmin.reduce(used)):

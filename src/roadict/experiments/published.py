@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from roadict.checks import plural
 from roadict.experiments.rows import Row
 from roadict.experiments.summary import by_method, of_experiment
+from roadict.wording import plural
 
 PSNR = {
     ("digits", "yang"): {"bicubic": 21.8881, "road": 24.0165, "blotless": 14.1423, "ksvd": 22.1150, "mod": 23.4254},

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.checks import plural
 from roadict.experiments.methods import BASELINES
 from roadict.experiments.plan import PlantedProblem
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.summary import by_samples, of_experiment
+from roadict.wording import plural
 
 Outcome = Literal["reproduced", "partly", "not reproduced", "too few rows"]
 TOO_FEW: Outcome = "too few rows"

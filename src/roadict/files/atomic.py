@@ -4,7 +4,8 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -65,6 +66,37 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             error.filename = os.fspath(path)  # report a full disk with the name that the user knows
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+        raise
+
+
+class RescuedError(ValueError):
+    """A file was written elsewhere than asked; the message names the place."""
+
+
+def write_or_rescue(write: Callable[[Path], None], path: Path) -> None:
+    """Write the result of long work; if that fails, write it to another folder and raise ``RescuedError``.
+
+    Parameters
+    ----------
+    write : callable
+        Called with the file to write; raises OSError if it cannot.
+    path : Path
+
+    Raises
+    ------
+    RescuedError
+    OSError
+        If nothing could be written anywhere.
+    """
+    try:
+        write(path)
+    except OSError as failure:
+        for folder in (tempfile.gettempdir(), Path.home(), Path.cwd()):
+            other = Path(folder, f"roadict-{secrets.token_hex(4)}-{path.name}")
+            with contextlib.suppress(OSError):
+                write(other)
+                reason = failure.strerror or failure
+                raise RescuedError(f"{path} cannot be written ({reason}); the result is in {other}, move it") from None
         raise
 
 

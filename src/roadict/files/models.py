@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import lzma
+import math
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -18,30 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.files.atomic import atomic_write
+from roadict.files.npy import DAMAGE_ERRORS, read_array
 
-__all__ = ["DAMAGE_ERRORS", "FORMAT_VERSION", "ModelFileError", "read_model", "write_model"]
+__all__ = ["FORMAT_VERSION", "ModelFileError", "read_model", "write_model"]
 
 FORMAT = "roadict-model"
 FORMAT_VERSION = 1
 _REQUIRED = ("format", "format_version", "kind", "parameters", "array_names")
+_HEAD = (*_REQUIRED, "written_by")
+"""Entries of every model."""
+MAX_HEAD = 2**26
+"""Bytes of the largest of them."""
 # "file" and "allow_pickle" are arguments of numpy.savez_compressed itself.
-_RESERVED = frozenset({*_REQUIRED, "written_by", "file", "allow_pickle"})
+_RESERVED = frozenset({*_HEAD, "file", "allow_pickle"})
 _REMEDY = "restore it from a copy or save the model again"
-
-DAMAGE_ERRORS: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    RuntimeError,
-    OverflowError,
-    MemoryError,
-)
-"""What zipfile and NumPy raise on damaged archives, depending on which bytes are wrong."""
 
 
 class ModelFileError(ValueError):
@@ -129,46 +117,63 @@ def read_model(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
     if not raw.startswith(b"PK"):
         what = "is empty" if not raw else "is not a roadict model but something else (no .npz archive)"
         _refuse(path, what, "pass a file written by roadict")
-    arrays = _unpack(path, raw)
-    if "format" not in arrays or _text(arrays["format"]) != FORMAT:
-        names = ", ".join(sorted(arrays)[:8]) or "nothing"
-        _refuse(
-            path,
-            f"is an .npz file but not a roadict model (it holds {names})",
-            "pass a file written by roadict",
-        )
-    _check_version(path, arrays)
-    missing = [name for name in _REQUIRED if name not in arrays]
-    missing = missing or [name for name in arrays["array_names"].ravel().tolist() if name not in arrays]
-    if missing:
-        _refuse(path, f"lacks the entry {' and '.join(map(repr, missing))}", _REMEDY)
-    kind = _text(arrays["kind"])
+    with _open(path, raw) as archive:
+        entries = {name.removesuffix(".npy"): name for name in archive.namelist()}
+        # The names first: an entry that does not belong to a model may be of any size once it is inflated.
+        head = {name: _read_entry(path, archive, entries[name], MAX_HEAD) for name in _HEAD if name in entries}
+        if "format" not in head or _text(head["format"]) != FORMAT:
+            held = ", ".join(sorted(entries)[:8]) or "nothing"
+            remedy = "pass a file written by roadict"
+            _refuse(path, f"is an .npz file but not a roadict model (it holds {held})", remedy)
+        _check_version(path, head)
+        names = _array_names(path, head, set(entries))
+        arrays = {name: _read_entry(path, archive, entries[name]) for name in names}
+    kind = _text(head["kind"])
     if kind is None:
         _refuse(path, "has an entry 'kind' that is not text", _REMEDY)
-    parameters = _from_json(path, _text(arrays["parameters"]))
-    return kind, parameters, {name: value for name, value in arrays.items() if name not in _RESERVED}
+    return kind, _from_json(path, _text(head["parameters"])), arrays
+
+
+def _array_names(path: str | os.PathLike[str], head: Mapping[str, NDArray[Any]], entries: set[str]) -> list[str]:
+    """Return the names of the arrays, if all entries are there and no others."""
+    missing = [name for name in _REQUIRED if name not in head]
+    names = [] if missing else head["array_names"].ravel().tolist()
+    missing = missing or [name for name in names if name not in entries]
+    if missing:
+        _refuse(path, f"lacks the entry {' and '.join(map(repr, missing))}", _REMEDY)
+    surplus = sorted(entries.difference(names, _HEAD))
+    if surplus:
+        _refuse(path, f"has entries that are not the model's ({', '.join(map(repr, surplus[:8]))})", _REMEDY)
+    return names
 
 
 def _refuse(path: str | os.PathLike[str], what: str, remedy: str) -> NoReturn:
     raise ModelFileError(f"{os.fspath(path)} {what}; {remedy}")
 
 
-def _unpack(path: str | os.PathLike[str], raw: bytes) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an ``.npz`` held in memory."""
-    arrays: dict[str, NDArray[Any]] = {}
-    name = ""
+def _open(path: str | os.PathLike[str], raw: bytes) -> zipfile.ZipFile:
+    """Open an archive held in memory."""
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            for name in archive.namelist():
-                # Reading a member to its end verifies its checksum before NumPy parses the header.
-                member = io.BytesIO(archive.read(name))
-                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+        return zipfile.ZipFile(io.BytesIO(raw))
     except DAMAGE_ERRORS as error:
-        entry = f" at its entry {name.removesuffix('.npy')!r}" if name else ""
+        raise ModelFileError(f"{os.fspath(path)} is damaged or cut short; {_REMEDY}") from error
+
+
+def _read_entry(
+    path: str | os.PathLike[str], archive: zipfile.ZipFile, name: str, largest: float = math.inf
+) -> NDArray[Any]:
+    """Return the array of an entry of at most so many bytes."""
+    entry = repr(name.removesuffix(".npy"))
+    if archive.getinfo(name).file_size > largest:
+        _refuse(path, f"has an entry {entry} of {archive.getinfo(name).file_size:,} bytes", _REMEDY)
+    try:
+        # Reading a member to its end verifies its checksum before NumPy parses the header.
+        return read_array(io.BytesIO(archive.read(name)))
+    except DAMAGE_ERRORS as error:
         if "allow_pickle" in str(error):
-            _refuse(path, f"holds pickled objects{entry}, which roadict never opens", "save plain arrays instead")
-        raise ModelFileError(f"{os.fspath(path)} is damaged or cut short{entry}; {_REMEDY}") from error
-    return arrays
+            what = f"holds pickled objects at its entry {entry}, which roadict never opens"
+            _refuse(path, what, "save plain arrays instead")
+        raise ModelFileError(f"{os.fspath(path)} is damaged or cut short at its entry {entry}; {_REMEDY}") from error
 
 
 def _check_version(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -78,7 +78,7 @@ def learn_dictionary(
     engine : str
         ROAD's.
     callback : callable or None
-        Called after every iteration with a ``Snapshot`` of the run, which ends where it returns True.
+        Called after every iteration with a ``Snapshot`` of the run, which ends where it returns a true value.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roadict import __version__, checks
+from roadict import __version__
 from roadict.extras import require
 from roadict.pictures.superresolution import (
     ENLARGING,
@@ -29,6 +29,7 @@ from roadict.pictures.superresolution import (
 from roadict.progress.stages import Progress, Stages
 from roadict.progress.terminal import silent
 from roadict.runs.snapshot import Callback, Snapshot
+from roadict.wording import plural
 
 Picture = NDArray[Any]
 APPROACH, METHOD = "anchored", "road"
@@ -111,7 +112,7 @@ def trained(
             cached.n_jobs = model.n_jobs
             report(f"model from {path}")
             return cached
-    report(f"training on {checks.plural(len(chosen), 'picture')}, once")
+    report(f"training on {plural(len(chosen), 'picture')}, once")
     seen: list[Snapshot] = []
 
     def watched(snapshot: Snapshot) -> Any:

@@ -4,14 +4,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from roadict.streams import GuardedStream
+
 _above: list[Callable[[str], None]] = []
 """Writers of lines above the bars on the terminal, the current one last."""
 
 
 def write(text: str) -> None:
     """Write to standard error at once."""
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    stream = GuardedStream(sys.stderr)
+    stream.write(text)
+    stream.flush()
 
 
 def say(line: str) -> None:

@@ -14,6 +14,7 @@ from roadict.progress.output import say
 from roadict.progress.remaining import TimeLeft
 from roadict.progress.stages import STEPS, Progress
 from roadict.progress.words import duration
+from roadict.streams import GuardedStream
 
 __all__ = ["PlainProgress", "Progress", "ProgressLine", "duration", "run_text", "silent", "steps_of"]
 
@@ -81,7 +82,7 @@ class ProgressLine:
     """
 
     def __init__(self, every_iteration: bool = False, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
+        self._stream = GuardedStream(sys.stderr if stream is None else stream)
         self._rewrite = self._stream.isatty() and not every_iteration
         self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
         self._last = time.perf_counter() if self._pause else 0.0

@@ -9,8 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, closing
 from typing import Any, TypeVar
 
-import numpy as np
-
 from roadict.progress.compiling import heard_by
 from roadict.progress.terminal import ProgressLine
 from roadict.runs.result import Fit, summary
@@ -28,7 +26,7 @@ def observe(fitting: Fitting[Result], callback: Callback | None = None, verbose:
     ----------
     fitting : generator
     callback : callable or None
-        Called with every snapshot; returning True (Python's or NumPy's) ends the run.
+        Called with every snapshot; returning a true value ends the run.
     verbose : int
         1: a progress line of the whole fit, and a summary of every start. 2: a line per iteration.
     """
@@ -48,11 +46,26 @@ def observe(fitting: Fitting[Result], callback: Callback | None = None, verbose:
                 if line is not None:
                     line(event)
                 answer = None if callback is None else callback(event)
-                if isinstance(answer, bool | np.bool_) and answer:
+                if is_true(answer):
                     event.stop()
             elif isinstance(event, Fit) and line is not None:
                 line.say(summary(event))
             yield event
+
+
+def is_true(answer: Any) -> bool:
+    """Whether the answer of a callback ends a run; an array of several entries, neither true nor false, does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_true(1), is_true(np.array([True])), is_true(None), is_true(np.ones(2))
+    (True, True, False, False)
+    """
+    try:
+        return bool(answer)
+    except (ValueError, RuntimeError):  # of NumPy and pandas; of torch
+        return False
 
 
 def drive(fitting: Generator[Any, None, Result]) -> Result:
