@@ -13,7 +13,7 @@ def test_positive_definite_systems_are_solved(size, dtype, close):
     factor = rng.standard_normal((size, 2 * size + 5))
     matrix, solution = factor @ factor.T, rng.standard_normal(size)
     target = (matrix @ solution).astype(dtype)
-    solve_positive(matrix.astype(dtype), target)
+    solve_positive(matrix.astype(dtype), size, target)
     np.testing.assert_allclose(target, solution, atol=close)
 
 
@@ -25,6 +25,6 @@ def test_dependent_directions_get_zero_and_the_system_is_solved_all_the_same(ran
     matrix = factor @ factor.T
     target = matrix @ rng.standard_normal(len(matrix))
     solution = target.copy()
-    solve_positive(matrix.copy(), solution)
+    solve_positive(matrix.copy(), len(solution), solution)
     np.testing.assert_allclose(matrix @ solution, target, atol=1e-9)
     assert not solution[1::2].any()

@@ -15,7 +15,9 @@ from typing import Any
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.registry import cpu_target
 
 PACKAGE = Path(__file__).parent
 IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:roadict\b([\w.]*)|\.)", re.MULTILINE)
@@ -79,6 +81,12 @@ class KernelCache(FunctionCache):
         # Two processes that save at the same time may give two signatures one file.
         return found if found is not None and found.signature.args == tuple(sig) else None
 
+    def has_first_dtype(self, number: Any) -> bool:
+        """Whether the cache has a signature, for this machine, whose first argument is an array of such numbers."""
+        host = cpu_target.target_context.codegen().magic_tuple()
+        index = self._cache_file._load_index()
+        return any(key[0][0].dtype == number and key[1] == host for key in index)
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save a signature, and remove what was compiled from other sources."""
         super().save_overload(sig, data)
@@ -86,3 +94,19 @@ class KernelCache(FunctionCache):
             if not file.name.startswith(f"{self._impl.filename_base}."):
                 with contextlib.suppress(OSError):  # removed by another process, or open on Windows
                     file.unlink()
+
+
+def is_compiled(kernel: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a kernel whose first argument is an array of this dtype has been compiled, here or into the cache.
+
+    True also if there is no cache, or if Numba does not compile at all: nothing could be done ahead.
+    """
+    cache = getattr(kernel, "_cache", None)
+    if not isinstance(cache, KernelCache):
+        return True
+    number = numba.from_dtype(dtype)
+    try:
+        here = any(signature.args[0].dtype == number for signature in kernel.nopython_signatures)
+        return here or cache.has_first_dtype(number)
+    except Exception:  # whatever another release of Numba makes of its internals, or a damaged file: not ahead
+        return True

@@ -37,6 +37,16 @@ def kernel(function: Function, *, ordered: bool = False, allocates: bool = True,
     return compiled
 
 
+def inlined(function: Function) -> Function:
+    """Mark a part of a kernel, called from one place: Numba copies it into its caller before types are inferred.
+
+    Compiled as a function of its own, it would be optimised and translated once for itself, once for its caller, once
+    for the caller's caller... A part that is called from several places is a kernel that is not inlined.
+    """
+    part: Function = numba.njit(inline="always", nogil=True, error_model="numpy")(function)
+    return part
+
+
 class Workers:
     """A few threads, the caller's among them.
 
@@ -84,7 +94,7 @@ class Workers:
             self._pool.shutdown()
 
 
-@kernel
+@inlined
 def solve_factor(factor, size, target):
     """Solve factor @ factor.T @ x = target in place; x is zero where the pivot is."""
     for i in range(size):
@@ -99,10 +109,9 @@ def solve_factor(factor, size, target):
         target[i] = value / factor[i, i] if factor[i, i] > 0 else 0.0
 
 
-@kernel
-def solve_positive(matrix, target):
+@inlined
+def solve_positive(matrix, size, target):
     """Solve a symmetric positive semidefinite system in place; directions without a pivot get zero."""
-    size = len(target)
     for i in range(size):
         pivot = matrix[i, i]
         for j in range(i):
@@ -132,7 +141,7 @@ def solve_nonnegative(matrix, target, start):
             for i in range(len(chosen)):
                 for j in range(len(chosen)):
                     among[i, j] = matrix[chosen[i], chosen[j]]
-            solve_positive(among, solution)
+            solve_positive(among, len(chosen), solution)
             step, first = 1.0, -1
             for i in range(len(chosen)):
                 old = values[chosen[i]]

@@ -76,7 +76,7 @@ def test_exact_data_stay_exact():
 
 
 def test_few_exact_samples_count_as_exact():
-    truth = planted(120, 16, 32, sparsity=3, random_state=90_012)
+    truth = planted(120, 16, 32, sparsity=3, random_state=90_013)
     model = ROAD(32, random_state=1).fit(truth.data)
     assert model.epsilon_ == 0
     assert found(model.components_, truth.dictionary) > 0.9

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from roadict.coders.kernels import DEPENDENT
-from roadict.kernels import kernel
+from roadict.kernels import inlined, kernel
 
 Array = NDArray[np.floating]
 
@@ -35,6 +35,8 @@ class Workspace(NamedTuple):
         excluded), their products; weights that atoms get when they leave the support.
     bits : int array of shape (n_components,)
         The products as integers, which have the same order, and whose maximum vector instructions find.
+    scratch : array of shape (7, max(n_components, n_features))
+        For the coder that calls.
     dependent : float
         Share of the squared norm below which an atom counts as dependent.
     positive : bool
@@ -60,6 +62,7 @@ class Workspace(NamedTuple):
     scores: Array
     outside: Array
     bits: NDArray[np.integer]
+    scratch: Array
     dependent: float
     positive: bool
 
@@ -75,15 +78,16 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
     table = gram if gram.size else np.empty((largest + 1, n_components), dtype)
     bits = scores.view(f"i{scores.itemsize}")
     dependent = max(DEPENDENT, 20 * float(np.finfo(scores.dtype).eps))
+    scratch = np.empty((7, max(n_components, n_features)))
     return Workspace(
         *(lower, upper, atoms, slots, order, codes, before, products, halves, steps, factors, changed, table),
-        *(start, correlations, weights, scores, outside, bits, dependent, bool(positive)),
+        *(start, correlations, weights, scores, outside, bits, scratch, dependent, bool(positive)),
     )
 
 
 # None of the kernels allocates arrays or calls NumPy on them, as this would multiply the time to compile. Sums are
-# short, and ordered: kernels may then remain functions, which are compiled once.
-leaf = partial(kernel, ordered=True, allocates=False)
+# short, and ordered: what is called from several places remains a function, which is compiled once.
+leaf = partial(kernel, ordered=True, allocates=False, inline=False)
 
 
 @leaf
@@ -100,7 +104,7 @@ def combine(matrix, rows, factors, size, out, length):
             out[k] += f0 * r0[k]
 
 
-@leaf
+@inlined
 def correlate_sample(work, columns, sample):
     """Set work.start to the products of a sample with the atoms; BLAS may sum in another order with other samples."""
     for k in range(len(work.start)):
@@ -129,7 +133,7 @@ def best_atom(work):
     return best
 
 
-@leaf
+@inlined
 def reset(work):
     """Set the correlations to those of the sample, and all weights to one; return the largest score."""
     for k in range(len(work.start)):
@@ -138,7 +142,7 @@ def reset(work):
     return work.scores[best_atom(work)]
 
 
-@leaf
+@inlined
 def take_atom(work, size, rows, columns, gram, seen, atom):
     """Put an atom next to a support of this size, with its row of the Gram matrix over the seen features.
 
@@ -167,7 +171,7 @@ def solve_support(work, size):
     combine(work.lower, work.order, work.halves, size, work.steps, size)
 
 
-@leaf
+@inlined
 def project_atom(work, size):
     """Set work.steps to the coefficients of the next atom on the support; return its squared distance, 0: dependent."""
     row, atoms, products, halves = work.table[work.slots[size]], work.atoms, work.products, work.halves
@@ -181,7 +185,7 @@ def project_atom(work, size):
     return left if left > work.dependent * square and size < len(work.lower) else 0.0
 
 
-@leaf
+@inlined
 def append_atom(work, size, left):
     """Extend the basis by the next atom, from the results of ``project_atom``."""
     lower, upper, steps = work.lower, work.upper, work.steps
@@ -219,7 +223,7 @@ def remove_atom(work, size, place):
     work.slots[size] = slot
 
 
-@leaf
+@inlined
 def enter_atom(work, size, alpha, sign):
     """Add the next atom to the support and minimise over it; atoms whose codes reach zero leave.
 
@@ -264,7 +268,7 @@ def enter_atom(work, size, alpha, sign):
         size -= 1
 
 
-@leaf
+@inlined
 def update_correlations(work, size, n_left):
     """Subtract from the correlations what codes have changed: those of the support, and of atoms that have left it.
 
@@ -278,7 +282,7 @@ def update_correlations(work, size, n_left):
     combine(work.table, changed, factors, size + n_left, work.correlations, len(work.correlations))
 
 
-@leaf
+@inlined
 def write_support(work, size, n, position, out):
     """Write the number of atoms of sample n, and from the given position on, its atoms and codes."""
     counts, atoms, codes = out

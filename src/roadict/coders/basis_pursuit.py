@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.coders.active import correlate_sample, reset
-from roadict.coders.kernels import correlate, least_squares, split_features, subtract_atoms
+from roadict.coders.active import combine, correlate_sample, leaf, reset, solve_support, write_support
 from roadict.coders.lasso import solve_lasso
 from roadict.coders.scaling import ScaledProblem, encode_supports
-from roadict.kernels import kernel
+from roadict.kernels import inlined
 
 Array = NDArray[np.floating]
 
@@ -23,103 +22,174 @@ MAX_GAP = 1e-6
 MAX_WEIGHTS = 60
 
 
-@kernel
-def _refit(rows, columns, gram, seen, missing, sample, codes, residual, correlations):
-    """Refit the nonzero codes by least squares in place; sets the residual and its correlations, returns its square.
+CODES, FITTED, CORRELATIONS, PRODUCTS, SLOPE, RESIDUAL, POINT = range(7)
+"""Rows of scratch: per atom; of the slope, per atom of the support; then two per feature."""
 
-    A second fit, of the residual of the first, removes its rounding errors.
+
+@leaf
+def _subtract_support(work, size, row, rows, seen, sample, out):
+    """Set a row of scratch to sample - scratch[row] @ atoms of the support; return its squared norm.
+
+    The row has one entry per atom of the support. Features that are not seen get zero.
     """
-    support = np.flatnonzero(codes)
-    square = 0.0
-    for again in range(3):
-        square = subtract_atoms(rows, support, codes[support], sample, missing, residual)
-        correlate(columns, seen, residual, correlations)
-        if again < 2:
-            codes[support] += least_squares(rows, gram, missing, correlations, support)
+    scratch, square = work.scratch, 0.0
+    for m in range(rows.shape[1]):
+        scratch[out, m] = sample[m]
+    for i in range(size):
+        value, atom = scratch[row, i], work.atoms[i]
+        for m in range(rows.shape[1]):
+            scratch[out, m] -= value * rows[atom, m]
+    for m in range(rows.shape[1]):
+        if seen.size > 0 and not seen[m]:
+            scratch[out, m] = 0.0
+        square += scratch[out, m] * scratch[out, m]
     return square
 
 
-@kernel
-def _duality_gap(square, codes, correlations, alpha, positive):
+@leaf
+def _correlate_row(work, columns, row, out):
+    """Set a row of scratch to the products of another, zero at features that are not seen, with all atoms."""
+    for k in range(columns.shape[1]):
+        work.scratch[out, k] = 0.0
+    combine(columns, work.order, work.scratch[row], len(columns), work.scratch[out], columns.shape[1])
+
+
+@inlined
+def _refit(work, size, rows, columns, seen, sample):
+    """Fit the support's codes by least squares; sets the residual and its correlations, returns its square.
+
+    A second fit, of the residual of the first, removes its rounding errors.
+    """
+    scratch, square = work.scratch, 0.0
+    for i in range(size):
+        scratch[FITTED, i] = work.codes[i]
+    for again in range(3):
+        square = _subtract_support(work, size, FITTED, rows, seen, sample, RESIDUAL)
+        _correlate_row(work, columns, RESIDUAL, CORRELATIONS)
+        if again < 2:
+            for i in range(size):
+                work.products[i] = scratch[CORRELATIONS, work.atoms[i]]
+            solve_support(work, size)
+            for i in range(size):
+                scratch[FITTED, i] += work.steps[i]
+    return square
+
+
+@inlined
+def _duality_gap(square, work, size, alpha):
     """Return the gap of the Lasso, as in ``solve_lasso``, from the square and correlations of the residual."""
-    largest = 0.0
-    for k in range(len(codes)):
-        largest = max(largest, correlations[k] if positive else abs(correlations[k]))
+    scratch, largest = work.scratch, 0.0
+    for k in range(len(work.start)):
+        correlation = scratch[CORRELATIONS, k]
+        largest = max(largest, correlation if work.positive else abs(correlation))
     shrink = min(1.0, alpha / largest) if largest > 0 else 1.0
     gap = square / 2 * (1 - shrink) ** 2
-    for k in range(len(codes)):
-        gap += alpha * abs(codes[k]) - shrink * codes[k] * correlations[k]
+    for i in range(size):
+        code = scratch[FITTED, i]
+        gap += alpha * abs(code) - shrink * code * scratch[CORRELATIONS, work.atoms[i]]
     return gap
 
 
-@kernel
-def _is_proven(codes, correlations, alpha, square, least, largest, tolerance, positive):
-    """Return whether Σ|codes| is proven minimal.
+@inlined
+def _is_proven(work, size, alpha, square, least, largest, tolerance):
+    """Return whether Σ|codes| of the fitted codes is proven minimal.
 
-    correlations, square: of the residual. alpha: weight of the Lasso that the codes should solve, or 0 if the residual
-    should be minimal and Σ|codes| equal to ``least``.
+    square: of the residual. alpha: weight of the Lasso that the codes should solve, or 0 if the residual should be
+    minimal and Σ|codes| equal to ``least``.
     """
-    total = np.sum(np.abs(codes))  # codes of the wrong sign count against the proof
+    scratch, total, excess = work.scratch, 0.0, -np.inf
+    for i in range(size):
+        total += abs(scratch[FITTED, i])  # codes of the wrong sign count against the proof
     if alpha > 0:
-        return _duality_gap(square, codes, correlations, alpha, positive) <= tolerance * alpha * total
-    excess = np.max(correlations if positive else np.abs(correlations))
+        return _duality_gap(square, work, size, alpha) <= tolerance * alpha * total
+    for k in range(len(work.start)):
+        correlation = scratch[CORRELATIONS, k]
+        excess = max(excess, correlation if work.positive else abs(correlation))
     return total - least <= tolerance * total and excess <= tolerance * largest
 
 
-@kernel
-def _lower_bound(sample, point, products, correlations, negligible, positive):
+@inlined
+def _lower_bound(work, sample, negligible):
     """Return a lower bound on Σ|codes| of all best fits, from a dual point, whose products with the atoms are given.
 
     The point is shrunk to feasibility. If codes must not be negative, only products above one violate it, and only
     with atoms orthogonal to the residual, as no best fit uses others; the bound then holds if the correlations are
     those of a best fit.
     """
-    largest = 1.0
-    for k in range(len(products)):
-        if not positive:
-            largest = max(largest, abs(products[k]))
-        elif correlations[k] > -negligible:
-            largest = max(largest, products[k])
-    return np.sum(sample * point) / largest
+    scratch, largest, product = work.scratch, 1.0, 0.0
+    for k in range(len(work.start)):
+        if not work.positive:
+            largest = max(largest, abs(scratch[PRODUCTS, k]))
+        elif scratch[CORRELATIONS, k] > -negligible:
+            largest = max(largest, scratch[PRODUCTS, k])
+    for m in range(len(sample)):
+        product += sample[m] * scratch[POINT, m]
+    return product / largest
 
 
-@kernel
-def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, square, codes, epsilon):
-    """Follow the Lasso path to the weight at which it solves the problem; return whether optimality is proven.
+@inlined
+def _sloped(work, size, rows, columns, seen):
+    """Set slope, point and products to those of the support's signs; return the squared norm of the point.
 
-    For given signs the Lasso codes are fitted - alpha * slope, with squared misfit base + alpha² * curvature: the
-    weight that meets the bound for these signs, and its codes, follow in closed form.
+    For given signs the Lasso codes are fitted - alpha * slope, with squared misfit base + alpha² * curvature.
     """
-    residual, point = np.empty(len(sample)), np.empty(len(sample))
-    correlations, products = np.empty(len(codes)), np.empty(len(codes))
-    codes[:] = 0.0
-    positive, largest = work.positive, reset(work)
+    scratch = work.scratch
+    for i in range(size):
+        work.products[i] = np.sign(work.codes[i])
+    solve_support(work, size)
+    for i in range(size):
+        scratch[SLOPE, i] = -work.steps[i]
+    for m in range(rows.shape[1]):
+        scratch[RESIDUAL, m] = 0.0
+    curvature = _subtract_support(work, size, SLOPE, rows, seen, scratch[RESIDUAL], POINT)
+    _correlate_row(work, columns, POINT, PRODUCTS)
+    return curvature
+
+
+@inlined
+def _pursue_sample(work, rows, columns, gram, seen, sample, square, epsilon):
+    """Follow the Lasso path to the weight at which it solves the problem; return the size of the support and a proof.
+
+    The weight that meets the bound for the signs of a Lasso solution, and its codes, follow in closed form. The codes
+    found are work.codes; the proof is whether they are proven optimal.
+    """
+    scratch, codes = work.scratch, work.scratch[CODES, : len(work.start)]
+    for k in range(len(work.start)):
+        codes[k] = 0.0
+    size: Any = np.int64(0)
+    largest = reset(work)
     if largest == 0 or epsilon >= 1:
-        return True
+        return size, True
     target = epsilon * epsilon * square
     low, high, alpha, least = 0.0, largest, largest * max(0.1, min(epsilon, 0.9)), 0.0
     for _ in range(MAX_WEIGHTS):
-        reset(work)
-        size, _ = solve_lasso(work, rows, columns, gram, observed, square, largest, codes, alpha, LASSO_GAP, ROUNDING)
-        codes[:] = 0.0
-        codes[work.atoms[:size]] = work.codes[:size]
-        found = subtract_atoms(rows, work.atoms[:size], work.codes, sample, missing, residual)
-        support, fitted = np.flatnonzero(codes), codes.copy()
-        slope = least_squares(rows, gram, missing, np.sign(codes), support)
-        curvature = subtract_atoms(rows, support, -slope, np.zeros_like(sample), missing, point)
-        correlate(columns, seen, point, products)
-        base = _refit(rows, columns, gram, seen, missing, sample, fitted, residual, correlations)
+        for k in range(len(work.start)):
+            work.correlations[k] = work.start[k]
+            work.weights[k] = 1
+        size, _ = solve_lasso(work, rows, columns, gram, seen, square, largest, codes, alpha, LASSO_GAP, ROUNDING)
+        for k in range(len(work.start)):
+            codes[k] = 0.0
+        for i in range(size):
+            codes[work.atoms[i]] = scratch[FITTED, i] = work.codes[i]
+        found = _subtract_support(work, size, FITTED, rows, seen, sample, RESIDUAL)
+        curvature = _sloped(work, size, rows, columns, seen)
+        base = _refit(work, size, rows, columns, seen, sample)
         following = np.sqrt((target - base) / curvature) if target > base else 0.0
-        fitted[support] -= following * slope
+        for i in range(size):
+            scratch[FITTED, i] += following * scratch[SLOPE, i]
         misfit = base + following * following * curvature
         # A nearly sparse sample is decided at weights where the signs are close to rounding errors.
         tolerance = min(max(GAP, 1e-15 * largest / alpha), MAX_GAP)
-        lower = _lower_bound(sample, point, products, correlations, tolerance * largest, positive)
-        least = lower if positive else max(least, lower)
-        correlations += following * products
-        if _is_proven(fitted, correlations, following, misfit, least, largest, tolerance, positive):
-            codes[:] = np.maximum(fitted, 0.0) if positive else fitted
-            return True
+        lower = _lower_bound(work, sample, tolerance * largest)
+        least = lower if work.positive else max(least, lower)
+        for k in range(len(work.start)):
+            scratch[CORRELATIONS, k] += following * scratch[PRODUCTS, k]
+        proven = _is_proven(work, size, following, misfit, least, largest, tolerance)
+        if proven or not work.positive:  # else, at the end, the codes of the last Lasso
+            for i in range(size):
+                work.codes[i] = max(scratch[FITTED, i], 0.0) if work.positive else scratch[FITTED, i]
+        if proven:
+            return size, True
         if found > target:
             high = alpha
         else:
@@ -129,26 +199,17 @@ def _pursue_sample(work, rows, columns, gram, observed, seen, missing, sample, s
         if following < FLOOR * largest:
             break  # the rest is rounding
         alpha = following
-    if not positive:  # else those of the last Lasso
-        codes[:] = fitted
-    return False
+    return size, False
 
 
-@kernel
+@leaf
 def _basis_pursuit_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, epsilon):
-    counts, atoms, values = out
-    codes = np.empty(len(rows))
-    n_unconverged, position = 0, 0
+    n_unconverged, position = 0, np.int64(0)
     for n in range(len(samples)):
-        seen, missing = split_features(observed, n, rows.shape[1])
-        given = observed[n], seen, missing, samples[n], squares[n]
         correlate_sample(work, columns, samples[n])
-        n_unconverged += not _pursue_sample(work, rows, columns, gram, *given, codes, epsilon[n])
-        counts[n] = 0
-        for k in np.flatnonzero(codes):
-            atoms[position], values[position] = k, codes[k]
-            position += 1
-            counts[n] += 1
+        size, proven = _pursue_sample(work, rows, columns, gram, observed[n], samples[n], squares[n], epsilon[n])
+        n_unconverged += not proven
+        position = write_support(work, size, n, position, out)
     return n_unconverged
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from roadict.kernels import kernel, solve_factor
+from roadict.kernels import inlined, kernel, solve_factor
 
 NEGLIGIBLE = 1e-13
 """Correlations of a residual below this share of the sample's norm are rounding errors."""
@@ -18,7 +18,7 @@ def split_features(observed, n, n_features):
     return np.arange(n_features), np.arange(0)
 
 
-@kernel
+@inlined
 def absolute_weight(alpha, largest):
     """Return alpha; if negative, that share of the smallest weight that makes all codes zero."""
     return alpha if alpha >= 0 else -alpha * largest

@@ -1,6 +1,5 @@
 """Lasso coding: an active set that gains the worst violating atom, stopped by the duality gap."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from roadict.coders.active import (
 )
 from roadict.coders.kernels import absolute_weight
 from roadict.coders.scaling import ScaledProblem, empty_supports, encode_supports
+from roadict.kernels import inlined
 
 Array = NDArray[np.floating]
 
@@ -38,7 +38,7 @@ MAX_ENTRIES = 20
 MAX_SETTLED = 3
 
 
-@leaf
+@inlined
 def _support_gap(work, size, square, largest, alpha):
     """Return duality gap, objective and Σ|codes|; largest: correlation of the other atoms.
 
@@ -58,7 +58,7 @@ def _support_gap(work, size, square, largest, alpha):
     return square / 2 * (1 - shrink) ** 2 + alpha * total - shrink * product, square / 2 + alpha * total, total
 
 
-@leaf
+@inlined
 def _settle(work, size, alpha):
     """Solve for the codes of the support with their present signs, without atoms whose sign changes; return its size.
 
@@ -93,7 +93,7 @@ def _settle(work, size, alpha):
     return size
 
 
-@partial(leaf, inline=False)
+@leaf
 def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha, bound, rounding):
     """Minimise ½‖sample - codes @ rows‖² + alpha Σ|codes|; return the size of the support, and if the gap is closed.
 

@@ -21,7 +21,7 @@ from roadict.coders.active import (
 )
 from roadict.coders.kernels import NEGLIGIBLE
 from roadict.coders.scaling import CHUNK, MAX_CHUNK, ScaledProblem, empty_supports, encode_supports
-from roadict.kernels import Workers
+from roadict.kernels import Workers, inlined
 
 Array = NDArray[np.floating]
 
@@ -31,7 +31,7 @@ MAX_ENTRIES = 20
 """Maximum number of entries into the support, per atom of the dictionary, if codes must not be negative."""
 
 
-@leaf
+@inlined
 def _reset(work, columns, seen, weights):
     """Set correlations to those of the sample, weights to one over the norms of atoms over the seen features, or 0."""
     scores = work.scores

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from roadict.checkpoints.journal import FitJournal
 from roadict.checkpoints.storage import Metadata
+from roadict.precompile import prepare
 from roadict.ranks.collectives import total
 from roadict.ranks.comm import Comm
 from roadict.road.fit import polished_fit
@@ -77,6 +78,7 @@ def learn_data(
     dictionary : array of shape (n_components, n_features), or None
         Atoms given by the user to start from.
     """
+    prepare(_kernels(plan, settings.engine), request.data.dtype)
     choice = None
     if "noise" in journal.notes:
         choice = Choice(EpsilonPath.from_json(journal.notes["noise"]), journal.notes["hopeless"])
@@ -113,6 +115,15 @@ def learn_no_more(
     plan, outcome = known.plan(), Outcome(History({name: [] for name in COLUMNS}), "callback")
     no_codes = np.zeros((len(request.data), request.n_components), request.data.dtype)
     return Learned(polished_fit(plan, outcome, atoms, no_codes, settings.tol, settings.n_jobs), plan, None)
+
+
+def _kernels(plan: Plan, engine: str) -> list[str]:
+    """Names of the kernels that a fit is sure to need, or nearly so; others are compiled on first use."""
+    iterates = engine == "numba" and plan.problem.formulation.exact_consensus and not plan.n_unsearched
+    names = ["engine"] if iterates else []
+    if plan.tries_exact_finish:
+        names += ["basis-pursuit"] if plan.problem.constraints.positive_code else ["polish", "basis-pursuit"]
+    return [*names, "lasso"] if plan.tries_exact_finish or plan.descends else names
 
 
 def _starts_with(atoms: Array | None, starts: Starts, plan: Plan) -> Iterator[Start]:

@@ -167,7 +167,7 @@ def refit(data, dictionary, codes, ridge, positive):
                 start[i] = codes[n, support[i]]
             target = solve_nonnegative(matrix, target, start)
         else:
-            solve_positive(matrix, target)
+            solve_positive(matrix, len(target), target)
         for i in range(size):
             fitted[n, support[i]] = target[i]
     return fitted

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from roadict.engines.blocks import steps_of
 from roadict.engines.columns import MISFIT, N_SUMS
 from roadict.engines.cpu.blocks import RANK_ONE, SPARSE
-from roadict.engines.cpu.passes import BLOCK
+from roadict.engines.cpu.passes import BLOCK, Scratch, scratch
 from roadict.engines.cpu.vectors import width_of
 from roadict.engines.measuring import measures_of
 from roadict.formulation import Problem
@@ -158,16 +158,19 @@ class FusedEngine:
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
             self._roots[part], self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self._least_code,
-            self.n_atoms, *self._rank_one.buffers(chunk), self._sums[chunk],
+            self.n_atoms, *self._rank_one.buffers(chunk), self._sums[chunk], self._scratch(),
         )  # fmt: skip
 
     def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
         self._passes.inexact(
-            self._state[part], self._misfit[part], self.problem.data[part], self._codes[part], self._atoms,
-            self._thresholds, self._roots[part], self._coefficients, self._least_code,
-            *self._rank_one.buffers(chunk), self._sums[chunk],
+            self._state[part], self._misfit[part], self.problem.data[part], np.empty((0, 0), bool), self._codes[part],
+            self._atoms, self._thresholds, self._roots[part], self._coefficients, self._least_code,
+            *self._rank_one.buffers(chunk), self._sums[chunk], self._scratch(),
         )  # fmt: skip
+
+    def _scratch(self) -> Scratch:
+        return scratch(self._codes.shape[1], self._atoms.shape[1], self.width, self._codes.dtype)
 
     def _measure(self, share: float, sums: Array) -> Measures:
         before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[MISFIT])

@@ -5,8 +5,12 @@ of bundles then need no shuffles and no horizontal sums, whatever the size of th
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roadict.engines.cpu.vectors import VECTOR_BYTES, load, prefetch, splat, store, vector_kernel
+from roadict.kernels import inlined
+
+Array = NDArray[np.floating]
 
 TILE = 4
 """Rows and columns of Gram entries that a tile keeps in registers."""
@@ -24,7 +28,7 @@ def padded(n_features: int) -> int:
     return -(-n_features // TILE) * TILE
 
 
-@vector_kernel
+@inlined
 def _add_row(gram, at, width, s0, s1, s2, s3):
     store(gram, at, load(gram, at) + s0)
     store(gram, at + width, load(gram, at + width) + s1)
@@ -32,7 +36,7 @@ def _add_row(gram, at, width, s0, s1, s2, s3):
     store(gram, at + 3 * width, load(gram, at + 3 * width) + s3)
 
 
-@vector_kernel
+@inlined
 def add_gram(panel, gram, count, ahead, start, n_lines):
     """Add ``Σ_{n < count} panel[n, i] * panel[n, j]`` to ``gram[i, j]`` for all j ≤ i (and some above).
 
@@ -40,7 +44,7 @@ def add_gram(panel, gram, count, ahead, start, n_lines):
     stay in registers over all n. The work needs no memory, so with every tile ``n_lines`` cache lines of ``ahead``
     are asked for, from flat index ``start`` on.
     """
-    size, width = panel.shape[1:]
+    _, size, width = panel.shape
     zero = splat(panel.dtype.type(0))
     for lane in range(0, width, max(1, VECTOR_BYTES // panel.itemsize)):
         for i in range(0, size, TILE):
@@ -69,14 +73,14 @@ def add_gram(panel, gram, count, ahead, start, n_lines):
                 _add_row(gram, at + 3 * size * width, width, s30, s31, s32, s33)
 
 
-@vector_kernel
+@inlined
 def n_tiles(size):
     """Tiles that ``add_gram`` goes through, for panels of one vector's width."""
     rows = size // TILE
     return rows * (rows + 1) // 2
 
 
-@vector_kernel
+@inlined
 def mirror(gram):
     """Copy the entries below the diagonal to those above."""
     size, _, width = gram.shape
@@ -86,10 +90,12 @@ def mirror(gram):
                 gram[j, i, w] = gram[i, j, w]
 
 
-@vector_kernel
-def _normalise_trace(gram):
+@inlined
+def _normalise_trace(gram, factor):
+    """Divide each lane's matrix by its trace; ``factor`` receives one over the traces, 0 for zero matrices."""
     size, _, width = gram.shape
-    factor = np.zeros(width)
+    for w in range(width):
+        factor[w] = 0
     for i in range(size):
         for w in range(width):
             factor[w] += gram[i, i, w]
@@ -99,19 +105,17 @@ def _normalise_trace(gram):
         for j in range(size):
             for w in range(width):
                 gram[i, j, w] *= factor[w]
-    return factor
 
 
-@vector_kernel
-def _power_step(gram, atoms, image, share, change):
+@inlined
+def _power_step(gram, atoms, image, share, change, length):
     """Replace atoms by normalised ``gram @ atoms``; zero matrices keep theirs.
 
     ``share`` receives the Rayleigh quotients, ``change`` the squared lengths of the steps.
     """
     n_features, width = atoms.shape
-    length = np.zeros(width)
-    share[:] = 0
-    change[:] = 0
+    for w in range(width):
+        share[w] = change[w] = length[w] = 0
     for i in range(n_features):
         for w in range(width):
             image[i, w] = 0
@@ -132,8 +136,33 @@ def _power_step(gram, atoms, image, share, change):
 
 
 @vector_kernel
-def top_eigenvectors(gram, atoms, tolerance):
-    """Replace each atom by the top eigenvector of its positive semidefinite matrix, which is overwritten.
+def _power_steps(gram, squared, atoms, image, share, change, length, alive, tolerance):
+    """Take the power steps of ``top_eigenvectors``; return whether all lanes have settled."""
+    _normalise_trace(gram, alive)
+    squarings = 0
+    for _ in range(MAX_STEPS):
+        _power_step(gram, atoms, image, share, change, length)
+        unsure = False
+        settled = True
+        for w in range(len(alive)):
+            if alive[w] > 0:
+                unsure |= share[w] < DOMINANT
+                settled &= change[w] <= tolerance * tolerance
+        if settled and not unsure:
+            return True
+        if unsure and squarings < MAX_SQUARINGS:
+            for at in range(squared.size):
+                squared.flat[at] = 0
+            add_gram(gram, squared, gram.shape[0], gram, 0, 0)
+            mirror(squared)
+            _normalise_trace(squared, length)
+            gram, squared = squared, gram
+            squarings += 1
+    return False
+
+
+def top_eigenvectors(gram: Array, atoms: Array, tolerance: float) -> None:
+    """Replace each atom by the top eigenvector of its positive semidefinite matrix.
 
     Power steps start from the atoms given. An eigenvector that is not the top one is a fixed point of them too, so
     a result is trusted only where its Rayleigh quotient is above 3/4 of the trace, as no other eigenvector's can
@@ -149,30 +178,9 @@ def top_eigenvectors(gram, atoms, tolerance):
         Length of the last power step.
     """
     n_features, width = atoms.shape
-    original = gram.copy()
-    alive = _normalise_trace(gram) > 0
-    squared = np.empty_like(gram)
-    image = np.empty_like(atoms)
-    share, change = np.empty(width), np.empty(width)
-    squarings = 0
-    for _ in range(MAX_STEPS):
-        _power_step(gram, atoms, image, share, change)
-        unsure = False
-        settled = True
-        for w in range(width):
-            if alive[w]:
-                unsure |= share[w] < DOMINANT
-                settled &= change[w] <= tolerance * tolerance
-        if settled and not unsure:
-            return
-        if unsure and squarings < MAX_SQUARINGS:
-            squared[:] = 0
-            add_gram(gram, squared, gram.shape[0], gram, 0, 0)
-            mirror(squared)
-            _normalise_trace(squared)
-            gram, squared = squared, gram
-            squarings += 1
-    for w in range(width):
-        if alive[w] and (share[w] < DOMINANT or change[w] > tolerance * tolerance):
-            _, vectors = np.linalg.eigh(np.ascontiguousarray(original[:n_features, :n_features, w]))
-            atoms[:, w] = vectors[:, -1]
+    share, change, length, alive = np.empty((4, width))
+    arrays = gram.copy(), np.empty_like(gram), atoms, np.empty_like(atoms)
+    if _power_steps(*arrays, share, change, length, alive, tolerance):
+        return
+    for w in np.flatnonzero((alive > 0) & ((share < DOMINANT) | (change > tolerance * tolerance))):
+        atoms[:, w] = np.linalg.eigh(gram[:n_features, :n_features, w])[1][:, -1]

@@ -37,7 +37,7 @@ VECTOR_BYTES: int = _kind.VECTOR_BYTES
 load, store, prefetch, splat = _kind.load, _kind.store, _kind.prefetch, _kind.splat
 larger, total = _kind.larger, _kind.total
 # Kernels of either kind are cached apart. With single numbers their loops both write and sum: no sum may be reordered.
-vector_kernel = partial(kernel, ordered=_kind is scalars)
+vector_kernel = partial(kernel, ordered=_kind is scalars, allocates=False)
 
 
 def width_of(dtype: np.dtype[Any]) -> int:

@@ -1,0 +1,84 @@
+"""Kernels compiled ahead, in two processes: a fit then finds all of them in the cache."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+from numba.core import event
+from roadict import ROAD
+from roadict.progress import compiling
+from roadict.synthetic import planted
+
+class Recorder(event.Listener):
+    names = []
+    depth = 0
+    def on_start(self, event):
+        if Recorder.depth == 0:
+            Recorder.names.append(event.data["dispatcher"].py_func.__name__)
+        Recorder.depth += 1
+    def on_end(self, event):
+        Recorder.depth -= 1
+
+event.register("numba:compile", Recorder())
+told = []
+with compiling.heard_by(lambda state: told.append(state)):
+    ROAD(8, random_state=0, n_init=1).fit(planted(60, 4, 8, sparsity=1, random_state=0).data)
+print(*Recorder.names)
+print(max((state.total for state in told if state is not None), default=0))
+"""
+CODERS = {"_lasso_chunk", "_basis_pursuit_chunk", "_polish_chunk"}
+
+
+def compiled(cache, program=PROGRAM, **environment):
+    """Names of the kernels that a new process compiles, and how many it told of in advance."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    *_, names, total = done.stdout.splitlines()
+    return set(names.split()), int(total)
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_two_processes_share_the_kernels_of_a_fit(tmp_path):
+    names, total = compiled(tmp_path)
+    assert total == 4
+    assert "exact_chunk" in names
+    assert CODERS - names, "the other process has compiled none"
+    assert compiled(tmp_path) == (set(), 0)
+
+
+KILLED = """
+import sys
+from roadict import precompile
+run = precompile.subprocess.Popen
+def killed(command, **settings):
+    return run([sys.executable, "-c", "raise SystemExit(1)"], **settings)
+precompile.subprocess.Popen = killed
+"""
+
+
+def test_a_fit_compiles_on_first_use_if_the_other_process_dies(tmp_path):
+    names, _ = compiled(tmp_path, KILLED + PROGRAM)
+    assert {"exact_chunk", "_lasso_chunk"} <= names
+    assert compiled(tmp_path)[0] == set()
+
+
+def test_under_torchrun_nothing_is_compiled_ahead(tmp_path):
+    program = """
+from roadict import precompile
+precompile.subprocess.Popen = None  # any use is an error
+precompile.prepare(precompile.RECIPES, "float64")
+print()
+print(0)
+"""
+    assert compiled(tmp_path, program, WORLD_SIZE="2") == (set(), 0)
