@@ -14,6 +14,7 @@ from roadict.progress import compiling, json_lines
 from roadict.progress.bar import Line
 from roadict.progress.remaining import TimeLeft
 from roadict.progress.terminal import ProgressLine
+from roadict.runs.driving import drive, observe
 
 from .line import Reading, Terminal
 
@@ -129,6 +130,17 @@ def test_the_line_of_a_fit_tells_it_in_place_and_how_long_it_took_once(clock):
     line.say("one")
     line.say("two")
     assert stream.getvalue().endswith("one  (compiled in 14 s, first run only)\ntwo\n")
+
+
+def test_a_verbose_fit_tells_it_before_its_first_iteration(clock, capsys):
+    def fitting():
+        compiling.report(0, 3, 9.0)
+        compiling.report(3, 3)
+        yield None
+        return "fit"
+
+    assert drive(observe(fitting(), verbose=1)) == "fit"
+    assert capsys.readouterr().err == "compiling kernels (first run only), about 9 s\n"
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

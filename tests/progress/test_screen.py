@@ -29,14 +29,13 @@ def folder(tmp_path_factory):
 
 
 def percents(screen, verb):
-    """The percentages of a bar, which must show itself in every frame within the width."""
+    """The percentages of the bar, which must show itself in every frame within the width; ``verb``: a pattern."""
     found = []
     for frame in filter(None, screen.frames):
-        if re.match(rf". {verb} ", frame):
-            matched = re.fullmatch(BAR.format(verb=verb, length=min(30, screen.width // 4)), frame)
-            assert matched, frame
-            assert len(frame) <= screen.width
-            found.append(int(matched[1]))
+        matched = re.fullmatch(BAR.format(verb=verb, length=min(30, screen.width // 4)), frame)
+        assert matched, frame
+        assert len(frame) <= screen.width
+        found.append(int(matched[1]))
     return found
 
 
@@ -80,9 +79,9 @@ def test_denoise(folder, width):
 def test_demo(folder):
     code, screen = on_screen(80, "demo", "--out", "demo", cwd=folder)
     assert code == 0
-    first, second = percents(screen, "learning"), percents(screen, "enlarging a picture")
-    assert first + second == sorted(first + second), "one bar after the other, of one command"
-    assert len(second) > 3
+    shares = percents(screen, "(?:learning|enlarging a picture)")
+    assert shares == sorted(shares), "one bar after the other, of one command"
+    assert any("enlarging a picture" in frame for frame in screen.frames)
     assert_lines(
         screen,
         "400 samples of 16 features, each a combination of 3 of 32 hidden atoms",

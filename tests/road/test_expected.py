@@ -48,9 +48,11 @@ def test_the_share_rises_through_all_stages_and_stays_below_one_until_the_end(na
 def test_stages_take_about_the_share_that_they_are_given(name):
     """Rough as it must be: the noise level is neither nearly nothing nor nearly all of a fit."""
     model, X = FITS[name]
-    noise = [snapshot.share for snapshot in model.iter_fit(X) if snapshot.stage == "noise"]
+    shares = [(snapshot.share, snapshot.stage) for snapshot in model.iter_fit(X)]
+    noise = [share for share, stage in shares if stage == "noise"]
     assert 0.05 < noise[0] < 0.5
-    assert noise[-1] < 0.8
+    assert noise[-1] < 0.6
+    assert shares[-1][0] > 0.6, "what follows was expected"
 
 
 def test_known_noise_starts_where_unknown_noise_does_not():

@@ -36,7 +36,7 @@ GAP_BELOW, GAP_ABOVE = 32, 8
 the error rises steeply, above it slowly: with the true number in the gap above, that gap's end would be chosen."""
 MAX_ROUNDS = 16
 """Of trials. In a search each halves the two gaps next to the chosen number, or tries its neighbours."""
-MORE_NUMBERS = 9
+MORE_NUMBERS = 6
 """Numbers that a search mostly tries after the first ones, a second start included; by `benchmarks/progress.py`."""
 MAX_STARTS = 2
 """Maximum number of starts of the next smaller number than the chosen one: about one run in twenty ends in a poor local
