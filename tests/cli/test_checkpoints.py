@@ -42,10 +42,11 @@ def kill_at(condition, *arguments):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize(
-    ("number", "code", "method"),
-    [(signal.SIGINT, 130, ()), (signal.SIGTERM, 143, ("--method", "ksvd", "--sparsity", "2"))],
+    ("name", "code", "method"),
+    [("SIGINT", 130, ()), ("SIGTERM", 143, ("--method", "ksvd", "--sparsity", "2")), ("SIGHUP", 129, ())],
 )
-def test_the_first_signal_stops_the_run_with_a_checkpoint(roadict, folder, number, code, method):
+def test_the_first_signal_stops_the_run_with_a_checkpoint(roadict, folder, name, code, method):
+    number = getattr(signal, name)
     options = [option for option in RESUMABLE if option not in ("--rho", "10")] if method else RESUMABLE
     arguments = ("learn", "data.npy", "-o", "out.npz", *options, *method, "--max-iter", "100000000", "--every", "1h")
     result = stop_in_the_middle(number, *arguments)
@@ -59,6 +60,22 @@ def test_the_first_signal_stops_the_run_with_a_checkpoint(roadict, folder, numbe
     assert_refused(
         command(*arguments, "--resume", "--seed", "1"), "belongs to another problem (random_state: 0 there, 1 here)"
     )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_closed_terminal_does_not_stop_a_run_under_nohup(folder):
+    options = (*RESUMABLE, "--max-iter", "20000", "--every", "0.05s")
+    with subprocess.Popen(
+        [*PROGRAM, "learn", "data.npy", "-o", "out.npz", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    ) as process:
+        while process.poll() is None and not list(Path().glob("checkpoints/*.json")):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(GUARD) == 0
+    assert Path("out.npz").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")

@@ -234,20 +234,22 @@ def test_a_missing_package_of_an_engine_is_reported_in_one_line(roadict, tmp_pat
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals as Unix has them")
-def test_ctrl_c_saves_the_rows_and_reports_it(tmp_path):
-    command = [sys.executable, "-m", "roadict", "reproduce", "solvers", "--jobs", "1", "--trials", "1"]
+@pytest.mark.parametrize(("name", "jobs", "code"), [("SIGINT", "1", 130), ("SIGTERM", "2", 143), ("SIGHUP", "2", 129)])
+def test_a_signal_saves_the_rows_and_reports_it(tmp_path, name, jobs, code):
+    command = [sys.executable, "-m", "roadict", "reproduce", "solvers", "--jobs", jobs, "--trials", "1"]
     process = subprocess.Popen(
         [*command, "--out", str(tmp_path)],
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(getattr(signal, name), signal.SIG_DFL),
     )
     file, deadline = tmp_path / "solvers.jsonl", time.monotonic() + GUARD
     while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(getattr(signal, name))
     _, err = process.communicate(timeout=GUARD)
-    assert process.returncode == 130
+    assert process.returncode == code
+    assert "leaked" not in err
     saved = len(read_folder(tmp_path))
     assert f"stopped; {saved} of 40 rows are saved in {tmp_path}; run the same command again to continue" in err

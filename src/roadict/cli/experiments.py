@@ -1,15 +1,18 @@
 """The commands for the paper's figures and tables: reproduce, report."""
 
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roadict.cli.console import check_output, progress_bar
+from roadict.cli.console import SIGNAL_BASE, check_output, progress_bar
 from roadict.cli.help import examples
 from roadict.cli.options import QuietOption
 from roadict.extras import PAGES, require
-from roadict.runs.signals import WorkStoppedError
+from roadict.runs.signals import WorkStoppedError, hang_up
 
 if TYPE_CHECKING:
     from roadict.experiments.plan import Trial
@@ -127,9 +130,28 @@ def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None,
             text = f"{done} of {total}  {trial.experiment} {trial.panel} {trial.method.name}"
             advance(done, total, text)
 
+        number = signal.SIGINT
+
+        def end(received: int, frame: object) -> None:
+            nonlocal number
+            number = signal.Signals(received)
+            raise KeyboardInterrupt  # which also ends the processes of joblib in order
+
         try:
-            run(remaining, out, jobs=jobs, data=data, finished=finished)
+            with _handled_by(end):
+                run(remaining, out, jobs=jobs, data=data, finished=finished)
         except KeyboardInterrupt:
             written = total - len(pending(planned, out))  # the last row may be written, but not yet reported
             text = f"stopped; {written} of {total} rows are saved in {out}; run the same command again to continue"
-            raise WorkStoppedError(text) from None
+            raise WorkStoppedError(text, SIGNAL_BASE + number) from None
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGTERM, *hang_up())}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

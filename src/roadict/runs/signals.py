@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as stop requests, polled between two steps."""
+"""Ctrl-C, SIGTERM and SIGHUP as stop requests, polled between two steps."""
 
 import os
 import signal
@@ -19,9 +19,15 @@ class WorkStoppedError(Exception):
         self.code = code
 
 
+def hang_up() -> tuple[signal.Signals, ...]:
+    """Return SIGHUP, which a closed terminal sends, unless the system has none or nohup ignores it."""
+    number = getattr(signal, "SIGHUP", None)
+    return () if number is None or signal.getsignal(number) is not signal.SIG_DFL else (number,)
+
+
 @contextmanager
 def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
-    """Record the first Ctrl-C or SIGTERM; the second ends the process at once.
+    """Record the first Ctrl-C, SIGTERM or SIGHUP; the second ends the process at once.
 
     Parameters
     ----------
@@ -42,7 +48,8 @@ def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, *hang_up())
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield lambda: received[0][0] if received else 0
     finally:
