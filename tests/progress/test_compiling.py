@@ -157,9 +157,11 @@ def test_the_bar_tells_it_in_place_of_its_text_and_stays(width):
     assert re.fullmatch(rf"{bar}about 9 s .*", drawn())
     line.compiling = compiling.Compiling(3, 7, 6.0, 8.0)
     text = drawn()
-    assert re.fullmatch(rf"{bar}compiling.*", text)
+    assert re.fullmatch(rf"{bar}about 8 s .*", text)
     assert len(text) <= width
-    assert width < 120 or text.endswith("compiling kernels, first run only: 3 of 7  about 8 s left to compile")
+    assert width < 120 or text.endswith("about 8 s left to compile  compiling kernels, first run only: 3 of 7")
+    line.compiling = compiling.Compiling(0, 0, 12.0, None)
+    assert width < 80 or drawn().endswith("%  compiling kernels, first run only: 12 s")
 
 
 def test_a_short_compilation_is_not_reported(clock, capsys):

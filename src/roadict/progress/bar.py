@@ -45,7 +45,7 @@ class Line:
         line.append((full if coloured else " ") * (length - filled), "bar.back")
         line.append(f" {int(100 * self.share):3d} %", "progress.percentage")
         state = self.compiling
-        for part in (self.time_left, self.text) if state is None else (state.text, state.time_left):
+        for part in (self.time_left, self.text) if state is None else (state.time_left, state.text):
             line.append(f"  {part}" if part else "")
         return line
 

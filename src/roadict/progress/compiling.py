@@ -37,7 +37,7 @@ class Compiling(NamedTuple):
     @property
     def text(self) -> str:
         """What is going on, for a line that is rewritten."""
-        far = f"{self.done} of {self.total}" if self.total else f"{duration(self.seconds)} so far"
+        far = f"{self.done} of {self.total}" if self.total else f"{duration(self.seconds)}"
         return f"compiling kernels, first run only: {far}"
 
     @property
