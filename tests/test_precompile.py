@@ -60,10 +60,9 @@ def test_two_processes_share_the_kernels_of_a_fit(tmp_path):
 KILLED = """
 import sys
 from roadict import precompile
-run = precompile.subprocess.Popen
-def killed(command, **settings):
-    return run([sys.executable, "-c", "raise SystemExit(1)"], **settings)
-precompile.subprocess.Popen = killed
+precompile._start_helper = lambda dtype: precompile.subprocess.Popen(
+    [sys.executable, "-c", "raise SystemExit(1)"], stdin=-1, stdout=-1, bufsize=0
+)
 """
 
 
@@ -76,9 +75,10 @@ def test_a_fit_compiles_on_first_use_if_the_other_process_dies(tmp_path):
 def test_under_torchrun_nothing_is_compiled_ahead(tmp_path):
     program = """
 from roadict import precompile
-precompile.subprocess.Popen = None  # any use is an error
+precompile._start_helper = None  # any use is an error
 precompile.prepare(precompile.RECIPES, "float64")
 print()
 print(0)
 """
-    assert compiled(tmp_path, program, WORLD_SIZE="2") == (set(), 0)
+    torchrun = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    assert compiled(tmp_path, program, **torchrun) == (set(), 0)

@@ -38,7 +38,7 @@ def kernel(function: Function, *, ordered: bool = False, allocates: bool = True,
 
 
 def inlined(function: Function) -> Function:
-    """Mark a part of a kernel, called from one place: Numba copies it into its caller before types are inferred.
+    """Mark a part of a kernel, called from one place in it: Numba copies it there before types are inferred.
 
     Compiled as a function of its own, it would be optimised and translated once for itself, once for its caller, once
     for the caller's caller... A part that is called from several places is a kernel that is not inlined.

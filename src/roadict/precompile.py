@@ -4,12 +4,12 @@ Numba compiles one kernel at a time in a process. A second process takes kernels
 what it has compiled. Without a writable cache, with one core, or under torchrun, kernels are compiled on first use.
 """
 
-import os
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +21,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from roadict.kernel_cache import is_compiled
 from roadict.progress import compiling
+from roadict.ranks.comm import started_by_torchrun
 
-PACKAGE = Path(__file__).parent
+PATIENCE = 20
+"""Times the usual seconds after which a helper counts as stuck."""
 
 
 class Recipe(NamedTuple):
@@ -87,62 +89,67 @@ ALWAYS_DOUBLE = ("polish", "basis-pursuit")
 def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
     """Compile the kernels named, for data of a dtype, if at least two of them are not in the cache.
 
-    This process takes the first, the other one the last, until none is left.
+    This process takes the first, the other one the last, until none is left. What goes wrong is not told: such kernels
+    are compiled on first use.
     """
-    waiting = deque(name for name in names if not _is_compiled(name, np.dtype(dtype)))
+    number = np.dtype(dtype)
+    waiting = deque(name for name in names if not _is_compiled(name, number))
     total = len(waiting)
-    if total < 2 or joblib.cpu_count() < 2 or int(os.environ.get("WORLD_SIZE", "1")) > 1 or not _is_python():
+    if total < 2 or joblib.cpu_count() < 2 or started_by_torchrun() or not _is_python():
+        return
+    helper = _start_helper(number)
+    if helper is None:
         return
     compiling.report(0, total, _seconds(waiting))
-    with subprocess.Popen(
-        [sys.executable, "-m", "roadict.precompile", np.dtype(dtype).name],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-        start_new_session=True,  # Ctrl-C is for this process
-    ) as helper:
-        try:
-            _share(waiting, helper, np.dtype(dtype), total)
-        except BaseException:
-            helper.kill()
-            raise
-        finally:
-            compiling.report(total, total)
+    try:
+        _share(waiting, helper, number, total)
+    finally:
+        waiting.clear()  # ends the thread that feeds the helper
+        helper.kill()
+        helper.wait()
+        compiling.report(total, total)
 
 
-def _share(waiting: "deque[str]", helper: "subprocess.Popen[str]", dtype: np.dtype[Any], total: int) -> None:
+def _start_helper(dtype: np.dtype[Any]) -> "subprocess.Popen[bytes] | None":
+    """Start the other process, with the modules of this one; None: it cannot be started."""
+    program = f"import sys; sys.path[:] = {sys.path!r}; from roadict.precompile import main; main()"
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", program, dtype.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for this process
+        )
+    except OSError:
+        return None
+
+
+def _share(waiting: "deque[str]", helper: "subprocess.Popen[bytes]", dtype: np.dtype[Any], total: int) -> None:
     """Compile what is waiting, here and in the helper, which is given one name at a time."""
-    assert helper.stdin is not None
-    assert helper.stdout is not None
     names, done = tuple(waiting), list[str]()
 
     def feed() -> None:
         assert helper.stdin is not None
         assert helper.stdout is not None
-        try:
+        with helper.stdin, helper.stdout, suppress(IndexError, OSError):  # the last is taken; the helper has ended
             while waiting:
                 name = waiting.pop()
-                print(name, file=helper.stdin, flush=True)
+                helper.stdin.write(f"{name}\n".encode())
                 if not helper.stdout.readline():
                     return
                 done.append(name)
-        except (IndexError, OSError):  # the other thread took the last; the helper has ended: compile on first use
-            pass
 
     feeder = threading.Thread(target=feed, daemon=True)
     feeder.start()
-    while waiting:
-        try:
+    with suppress(IndexError), np.errstate(all="ignore"):
+        while waiting:
             name = waiting.popleft()
-        except IndexError:
-            break
-        RECIPES[name].compile(dtype)
-        done.append(name)
-        compiling.report(min(len(done), total - 1), total, _seconds(set(names) - set(done)))
-    feeder.join()
-    helper.stdin.close()
+            RECIPES[name].compile(dtype)
+            done.append(name)
+            compiling.report(min(len(done), total - 1), total, _seconds(set(names) - set(done)))
+    feeder.join(PATIENCE * _seconds(names))
 
 
 def _seconds(names: Iterable[str]) -> float:
@@ -165,9 +172,6 @@ def main() -> None:
     """Compile what standard input names, line by line, and print every name when it is done."""
     dtype = np.dtype(sys.argv[1])
     for line in sys.stdin:
-        RECIPES[line.strip()].compile(dtype)
+        with np.errstate(all="ignore"):
+            RECIPES[line.strip()].compile(dtype)
         print(line.strip(), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -323,7 +323,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         if comm.rank > 0:
             raise SilentExitError(code) from None
         raise WorkStoppedError(f"{stopped}; continue with --resume", code) from None
-    interrupted = interrupt is not None and interrupt.requested
+    interrupted = interrupt is not None and interrupt.heeded
     if interrupted:
         model.stop_reason_ = "interrupted"
     own = model.codes_

@@ -274,5 +274,5 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:
     if not quiet:
         typer.echo(f"picture of {result.shape[1]} x {result.shape[0]} pixels: {output}")
-    if interrupt is not None and interrupt.requested:
+    if interrupt is not None and interrupt.heeded:
         raise WorkStoppedError(f"interrupted: {output} is made with the dictionary learned so far")

@@ -134,11 +134,17 @@ def best_atom(work):
 
 
 @inlined
-def reset(work):
-    """Set the correlations to those of the sample, and all weights to one; return the largest score."""
+def forget_support(work):
+    """Set the correlations to those of the sample, and all weights to one."""
     for k in range(len(work.start)):
         work.correlations[k] = work.start[k]
         work.weights[k] = 1
+
+
+@inlined
+def reset(work):
+    """Set the correlations to those of the sample, and all weights to one; return the largest score."""
+    forget_support(work)
     return work.scores[best_atom(work)]
 
 

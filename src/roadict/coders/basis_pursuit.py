@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.coders.active import combine, correlate_sample, leaf, reset, solve_support, write_support
+from roadict.coders.active import (
+    combine,
+    correlate_sample,
+    forget_support,
+    leaf,
+    reset,
+    solve_support,
+    write_support,
+)
 from roadict.coders.lasso import solve_lasso
 from roadict.coders.scaling import ScaledProblem, encode_supports
 from roadict.kernels import inlined
@@ -23,7 +31,8 @@ MAX_WEIGHTS = 60
 
 
 CODES, FITTED, CORRELATIONS, PRODUCTS, SLOPE, RESIDUAL, POINT = range(7)
-"""Rows of scratch: per atom; of the slope, per atom of the support; then two per feature."""
+"""Rows of scratch: codes, correlations and products per atom; fitted codes and slope per atom of the support; the last
+two per feature."""
 
 
 @leaf
@@ -140,7 +149,7 @@ def _sloped(work, size, rows, columns, seen):
     for i in range(size):
         scratch[SLOPE, i] = -work.steps[i]
     for m in range(rows.shape[1]):
-        scratch[RESIDUAL, m] = 0.0
+        scratch[RESIDUAL, m] = 0.0  # nothing to subtract from; a refit sets the residual next
     curvature = _subtract_support(work, size, SLOPE, rows, seen, scratch[RESIDUAL], POINT)
     _correlate_row(work, columns, POINT, PRODUCTS)
     return curvature
@@ -163,9 +172,7 @@ def _pursue_sample(work, rows, columns, gram, seen, sample, square, epsilon):
     target = epsilon * epsilon * square
     low, high, alpha, least = 0.0, largest, largest * max(0.1, min(epsilon, 0.9)), 0.0
     for _ in range(MAX_WEIGHTS):
-        for k in range(len(work.start)):
-            work.correlations[k] = work.start[k]
-            work.weights[k] = 1
+        forget_support(work)
         size, _ = solve_lasso(work, rows, columns, gram, seen, square, largest, codes, alpha, LASSO_GAP, ROUNDING)
         for k in range(len(work.start)):
             codes[k] = 0.0

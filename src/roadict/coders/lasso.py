@@ -9,6 +9,7 @@ from roadict.coders.active import (
     best_atom,
     correlate_sample,
     enter_atom,
+    forget_support,
     leaf,
     remove_atom,
     reset,
@@ -84,9 +85,7 @@ def _settle(work, size, alpha):
                 consistent = False
                 remove_atom(work, size, i)
                 size -= 1
-    for k in range(len(work.start)):
-        work.correlations[k] = work.start[k]
-        work.weights[k] = 1
+    forget_support(work)
     for i in range(size):
         codes[i], solution[i] = solution[i], 0.0
         work.weights[atoms[i]] = 0

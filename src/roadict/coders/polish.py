@@ -32,12 +32,14 @@ def _begin(data, observed, codes, n, vectors, support):
     for k in range(codes.shape[1]):
         if codes[n, k] != 0:
             support[size], vectors[VALUES, size] = k, codes[n, k]
-            total += abs(codes[n, k])
             size += 1
     for m in range(data.shape[1]):
         seen = observed.size == 0 or observed[n, m]
         vectors[SAMPLE, m] = data[n, m] if seen else 0.0
         n_seen += seen
+    for i in range(size):
+        total += abs(vectors[VALUES, i])
+    for m in range(data.shape[1]):
         square += vectors[SAMPLE, m] * vectors[SAMPLE, m]
     return size, total, np.sqrt(square), n_seen
 
@@ -221,7 +223,8 @@ def polish_codes(
     has_gram = observed is None and n_components <= MAX_GRAM_ATOMS
     gram = atoms @ atoms.T if has_gram else np.empty((0, 0))
     polish: Any = _nonnegative_chunk if positive else _polish_chunk
-    size = n_components if positive else n_features
+    most = int((polished != 0).sum(axis=1).max(initial=0))
+    size = most if positive or (observed is None and most <= n_features) else n_features
     workers = Workers(n_jobs)
 
     def task(chunk: int) -> Any:

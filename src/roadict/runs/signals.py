@@ -71,13 +71,15 @@ class Interrupt:
         Whether there is something to keep: a run has asked for requests, after its first iteration.
     requested : bool
         Whether to end with the best so far.
+    heeded : bool
+        Whether a run has ended for it; a result that was complete is not marked as interrupted.
     discarded : bool
         Whether to end with nothing.
     """
 
     def __init__(self, notice: str) -> None:
         self._notice = notice
-        self.polled = self.requested = self.discarded = False
+        self.polled = self.requested = self.heeded = self.discarded = False
 
     def handle(self, number: int, frame: object) -> None:
         """Record a first Ctrl-C, or raise if there is nothing to keep, as at the second; the next ends the process."""
@@ -102,6 +104,7 @@ def stop_requested() -> bool:
         if interrupt.discarded:  # some callbacks, of compilers too, swallow exceptions
             raise KeyboardInterrupt
         interrupt.polled = True
+        interrupt.heeded = interrupt.requested
         return interrupt.requested
     return False
 

@@ -69,7 +69,7 @@ class NearestRankOne:
         self._atoms[bundle] = self._improved(total, self._atoms[bundle].astype(np.float64))
 
     def _improved(self, gram: Array, atoms: Array) -> Array:
-        """Return the atoms of a bundle; overwrites what is given."""
+        """Return the atoms of a bundle; overwrites those given."""
         lanes.top_eigenvectors(gram, atoms, STEP_TOLERANCE[self._atoms.itemsize])
         return atoms
 
