@@ -216,4 +216,4 @@ def test_memory_that_is_not_there_is_told_in_our_words():
     text = "not enough memory for 4.00 EiB more; use fewer samples, fewer atoms or float32 data"
     assert error_text(caught.value) == text
     assert error_text(MemoryError()) == "not enough memory; use fewer samples, fewer atoms or float32 data"
-    assert error_text(PermissionError(13, "Permission denied", "a.npy")).startswith("a.npy cannot be used (permission")
+    assert error_text(PermissionError(13, "Permission denied", "a.npy")).startswith("a.npy cannot be used (Permission")

@@ -10,6 +10,7 @@ from sklearn.decomposition import DictionaryLearning
 
 import roadict
 from roadict import ROAD, ROADCV, atom_stability
+from roadict.checkpoints.schedule import RunStoppedError
 from roadict.constraints import Constraints
 from roadict.linalg import unit_rows
 from roadict.road.start import draw_samples, starting_point
@@ -306,7 +307,8 @@ def test_a_clone_and_a_file_keep_the_constraints(tmp_path):
 
 def test_a_checkpoint_of_other_known_atoms_is_not_resumed(tmp_path):
     data, truth = sums(100)
-    fit = {"max_iter": 30, "tol": 0, "epsilon": 0.1, "checkpoint": roadict.Checkpoint(tmp_path, every=0), "n_init": 1}
-    fitted(data, fixed_atoms=truth[:2], **fit)
+    fit = {"max_iter": 30, "tol": 0, "epsilon": 0.1, "n_init": 1}
+    with pytest.raises(RunStoppedError):
+        fitted(data, fixed_atoms=truth[:2], checkpoint=roadict.Checkpoint(tmp_path, stop=lambda: 15), **fit)
     with pytest.raises(ValueError, match="fixed_atoms"):
-        fitted(data, fixed_atoms=truth[1:3], **fit)
+        fitted(data, fixed_atoms=truth[1:3], checkpoint=tmp_path, **fit)

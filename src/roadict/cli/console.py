@@ -33,7 +33,7 @@ def error_text(failure: BaseException) -> str:
     if isinstance(failure, FileNotFoundError) and failure.filename:
         return f"{failure.filename} does not exist; check its name and folder"
     if isinstance(failure, OSError) and failure.filename and failure.strerror:
-        return f"{failure.filename} cannot be used ({failure.strerror.lower()}); choose another path"
+        return f"{failure.filename} cannot be used ({failure.strerror}); choose another path"
     return text
 
 
