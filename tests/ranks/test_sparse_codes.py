@@ -12,6 +12,8 @@ CODES = np.where(np.random.default_rng(0).random((7, 5)) < 0.3, 1.5, 0)
 
 
 class Fitted:
+    checkpoint = None
+
     def __init__(self, codes):
         self.codes_, self.saved = codes, []
 
