@@ -90,7 +90,7 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
 leaf = partial(kernel, ordered=True, allocates=False, inline=False)
 
 
-@leaf
+@partial(leaf, inline=True)
 def combine(matrix, rows, factors, size, out, length):
     """Add factors[:size] @ matrix[rows[:size], :length] to out, four rows per pass over it."""
     for i in range(0, size - size % 4, 4):
@@ -112,7 +112,7 @@ def correlate_sample(work, columns, sample):
     combine(columns, work.order, sample, len(columns), work.start, len(work.start))
 
 
-@leaf
+@partial(leaf, inline=True)
 def best_atom(work):
     """Return the first atom of largest weighted correlation; writes all of these to work.scores.
 

@@ -30,7 +30,8 @@ MAX_GAP = 1e-6
 MAX_WEIGHTS = 60
 
 
-CODES, FITTED, CORRELATIONS, PRODUCTS, SLOPE, RESIDUAL, POINT = range(7)
+# Not literals, for each of which Numba would compile a function anew.
+CODES, FITTED, CORRELATIONS, PRODUCTS, SLOPE, RESIDUAL, POINT = np.arange(7)
 """Rows of scratch: codes, correlations and products per atom; fitted codes and slope per atom of the support; the last
 two per feature."""
 

@@ -122,8 +122,9 @@ def _kernels(plan: Plan, engine: str) -> list[str]:
     iterates = engine == "numba" and plan.problem.formulation.exact_consensus and not plan.n_unsearched
     names = ["engine"] if iterates else []
     if plan.tries_exact_finish:
-        names += ["basis-pursuit"] if plan.problem.constraints.positive_code else ["polish", "basis-pursuit"]
-    return [*names, "lasso"] if plan.tries_exact_finish or plan.descends else names
+        names += [] if plan.problem.constraints.positive_code else ["polish"]
+        names += ["lasso", "basis-pursuit"]
+    return [*names, "lasso"] if plan.descends and not plan.tries_exact_finish else names
 
 
 def _starts_with(atoms: Array | None, starts: Starts, plan: Plan) -> Iterator[Start]:

@@ -26,7 +26,7 @@ BLOCK = 16
 NORM, RANK_ONE, SCALE, ALIVE = range(4)
 """Rows of scratch per atom: squared norms, rank-one coefficients, factors of shrinkage, whether an atom is none of the
 padding."""
-MEAN, RISE, TURN, REBUILT, BEFORE = 0, 1, 2, 3, 3 + BLOCK
+MEAN, RISE, TURN, SHARE, REBUILT, BEFORE = 0, 1, 2, 3, 4, 4 + BLOCK
 """Rows of scratch per feature: of one sample, then samples rebuilt and former misfits of a block."""
 
 
@@ -170,14 +170,12 @@ def _exact_sample(state, n, shift, atoms, thresholds, root, codes, factor, least
 
 
 @inlined
-def _update_level(level, shift, mean, misfit, data, observed, share, n, n_atoms, factor, rows, sums):
+def _update_level(level, shift, mean, misfit, data, n, n_atoms, factor, rows, sums):
     """Update E, F and H of sample ``n`` in place, and add their contributions to the sums."""
     number = data.dtype.type
     inverse, many = number(1 / (n_atoms + 2)), number(n_atoms)
     for m in range(data.shape[1]):
-        t, h, e = share, misfit[n, m], level[n, m]
-        if observed.size > 0 and not observed[n, m]:
-            t = number(1)
+        t, h, e = rows[SHARE, m], misfit[n, m], level[n, m]
         new = (data[n, m] + (2 * t - 1) * h - rows[MEAN, m] + many * e) * inverse
         rise = new - e
         rows[RISE, m] = rise
@@ -247,6 +245,8 @@ def exact_chunk(
     n_bundles, _, padded, width = panel.shape
     work, lanes, rows = scratch
     per_sample = 2 * n_bundles * n_features * width
+    for m in range(n_features):
+        rows[SHARE, m] = share
     for i in range(len(sums)):
         sums[i] = 0
     for start in range(0, n_samples, BLOCK):
@@ -257,7 +257,10 @@ def exact_chunk(
                 rows[BEFORE + slot, m] = misfit[n, m]
             _exact_sample(state, n, shift, atoms, thresholds, roots[n, 0], codes, factor, least, work, lanes, sums)
             _sum_lanes(lanes, rows, MEAN, REBUILT + slot)
-            _update_level(level, shift, mean, misfit, data, observed, share, n, n_atoms, factor, rows, sums)
+            if observed.size > 0:
+                for m in range(n_features):
+                    rows[SHARE, m] = share if observed[n, m] else 1
+            _update_level(level, shift, mean, misfit, data, n, n_atoms, factor, rows, sums)
             for bundle in range(n_bundles):
                 for m in range(n_features):
                     mixed = load(state, n * per_sample + (bundle * n_features + m) * width)
