@@ -55,6 +55,19 @@ def stop_in_the_middle(number, *arguments):
     return Result(process.returncode, out, err)
 
 
+def shown_on(terminal):
+    """All that is written to the other end of a pseudo-terminal, until that is closed; closes this one."""
+    shown = b""
+    try:
+        while block := os.read(terminal, 65536):
+            shown += block
+    except OSError:  # Linux: the other end is closed
+        pass
+    finally:
+        os.close(terminal)
+    return shown
+
+
 def on_terminal(*arguments, **settings):
     """Run the program with standard error on a pseudo-terminal; return code, standard output and what was shown."""
     import pty
@@ -67,14 +80,7 @@ def on_terminal(*arguments, **settings):
         [*PROGRAM, *arguments], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment | settings
     ) as process:
         os.close(theirs)
-        shown = b""
-        try:
-            while block := os.read(ours, 65536):
-                shown += block
-        except OSError:  # Linux: the other end is closed
-            pass
-        finally:
-            os.close(ours)
+        shown = shown_on(ours)
         out = process.stdout.read().decode()
     return Result(process.returncode, out, shown.decode())
 

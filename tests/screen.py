@@ -9,7 +9,7 @@ import subprocess
 import termios
 from typing import NamedTuple
 
-from program import GUARD, PROGRAM
+from program import GUARD, PROGRAM, shown_on
 
 TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(.)", re.DOTALL)
 
@@ -87,14 +87,7 @@ def on_screen(width, *arguments, cwd=None, **settings):
     command = [*PROGRAM, *map(str, arguments)]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=cwd) as process:
         os.close(theirs)
-        shown = b""
-        try:
-            while block := os.read(ours, 65536):
-                shown += block
-        except OSError:  # Linux: the other end is closed
-            pass
-        finally:
-            os.close(ours)
+        shown = shown_on(ours)
         code = process.wait(GUARD)
     screen = Screen(width)
     screen.feed(shown.decode())

@@ -6,7 +6,6 @@ ones: a fit that ends early was faster than expected, one that takes longer appr
 
 import math
 from collections.abc import Callable
-from contextlib import closing
 from typing import NamedTuple, TypeVar
 
 from roadict.progress.stages import Stages, likely_part
@@ -18,7 +17,7 @@ from roadict.road.passes import ROUND
 from roadict.road.penalty import BEFORE_DESCENT, FINAL_RESIDUAL, SIGNED_BEFORE_DESCENT, Annealing, Schedule
 from roadict.road.plan import REQUIRED_AGREEMENT, SCARCE, UNSEARCHED, Plan, Request
 from roadict.road.stream import BATCH
-from roadict.runs.driving import Fitting
+from roadict.runs.driving import Event, Fitting, tapped
 from roadict.runs.snapshot import Snapshot
 
 Result = TypeVar("Result")
@@ -44,16 +43,12 @@ class Run(NamedTuple):
 
 def with_shares(fitting: Fitting[Result], share: Callable[[Snapshot], float]) -> Fitting[Result]:
     """Pass the events of a fit on, and give every snapshot the share of the whole that is done."""
-    with closing(fitting):
-        while True:
-            try:
-                event = next(fitting)
-            except StopIteration as end:
-                result: Result = end.value
-                return result
-            if isinstance(event, Snapshot):
-                event.share = share(event)
-            yield event
+
+    def set_share(event: Event) -> None:
+        if isinstance(event, Snapshot):
+            event.share = share(event)
+
+    return tapped(fitting, set_share)
 
 
 class FitStages:

@@ -4,7 +4,7 @@ A fit is a generator that returns its result. It yields a Snapshot after an iter
 it has submitted work to a batch, and a Future when it waits for another process.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, closing
 from typing import Any, TypeVar
@@ -32,24 +32,34 @@ def observe(fitting: Fitting[Result], callback: Callback | None = None, verbose:
     """
     # Before the first event, to hear of kernels being compiled; other types are refused by the fit.
     line = ProgressLine(every_iteration=verbose > 1) if verbose and isinstance(verbose, int) else None
-    with closing(fitting), ExitStack() as ending:
+
+    def see(event: Event) -> None:
+        if isinstance(event, Snapshot):
+            if line is not None:
+                line(event)
+            answer = None if callback is None else callback(event)
+            if is_true(answer):
+                event.stop()
+        elif isinstance(event, Fit) and line is not None:
+            line.say(summary(event))
+
+    with ExitStack() as ending:
         if line is not None:
             ending.callback(line.close)
             ending.enter_context(heard_by(line.compiling))
+        return (yield from tapped(fitting, see))
+
+
+def tapped(fitting: Fitting[Result], see: Callable[[Event], None]) -> Fitting[Result]:
+    """Call a function with every event of a fit, then pass the event on."""
+    with closing(fitting):
         while True:
             try:
                 event = next(fitting)
             except StopIteration as end:
                 result: Result = end.value
                 return result
-            if isinstance(event, Snapshot):
-                if line is not None:
-                    line(event)
-                answer = None if callback is None else callback(event)
-                if is_true(answer):
-                    event.stop()
-            elif isinstance(event, Fit) and line is not None:
-                line.say(summary(event))
+            see(event)
             yield event
 
 
