@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.active import (
-    append_atom,
     best_atom,
     correlate_sample,
     enter_atom,
@@ -50,27 +49,111 @@ def _reset(work, columns, seen, weights):
         work.weights[k] = 1 / np.sqrt(scores[k]) if scores[k] > VANISHING else 0.0
 
 
+@inlined
+def _start_image(image, rows, columns, gram, observed, atom):
+    """Set the image to the products of an atom with all atoms, over the observed features."""
+    if gram.size > 0:
+        for k in range(len(image)):
+            image[k] = gram[atom, k]
+        return
+    for k in range(len(image)):
+        image[k] = 0
+    for m in range(len(columns)):
+        if observed.size == 0 or observed[m]:
+            value, column = rows[atom, m], columns[m]
+            for k in range(len(image)):
+                image[k] += value * column[k]
+
+
 @leaf
-def _fit(work, size, rows, seen, sample, exact):
-    """Set the codes to those of least squares, free of earlier rounding errors; return the squared misfit, if exact."""
+def _solve_lower(work, size):
+    """Overwrite work.products with the solution of the triangular system of the support's Cholesky factor."""
+    products, upper = work.products, work.upper
+    for i in range(size):
+        products[i] *= upper[i, i]
+        value = products[i]
+        for j in range(i + 1, size):
+            products[j] -= value * upper[i, j]
+
+
+@inlined
+def _extend(work, size, atom):
+    """Extend the Cholesky factor of the support's Gram matrix by an atom; return its squared distance, 0: dependent.
+
+    work.upper is the transposed factor, and work.lower the factor, both with one over its diagonal.
+    """
+    products, image = work.products, work.table[size]
+    for i in range(size):
+        products[i] = image[work.atoms[i]]
+    _solve_lower(work, size)
+    square, inside = image[atom], 0.0
+    for i in range(size):
+        work.lower[size, i] = work.upper[i, size] = products[i]
+        inside += products[i] * products[i]
+    left = square - inside
+    if not left > work.dependent * square or size == len(work.lower):
+        return 0.0
+    work.atoms[size] = atom
+    work.lower[size, size] = work.upper[size, size] = 1 / np.sqrt(left)
+    return left
+
+
+@inlined
+def _subtract_projection(work, size, step):
+    """Turn the next image into that of the next vector of the basis, and subtract it, times step, from correlations.
+
+    The basis is orthonormal, and an image has its products with all atoms. Four rows per pass, with zeros at the end.
+    """
+    table, factors = work.table, work.factors
+    out, last = table[size], work.upper[size, size]
+    for i in range(size):
+        factors[i] = -last * work.lower[size, i]
+    factors[size], factors[size + 1], factors[size + 2] = 0, 0, 0
+    factors[size + 3], factors[size + 4] = last, -step
+    scale, change = factors[size + 3], factors[size + 4]  # in the dtype of the problem
+    for k in range(len(out)):
+        out[k] *= scale
+    for i in range(0, size, 4):
+        f0, f1, f2, f3 = factors[i], factors[i + 1], factors[i + 2], factors[i + 3]
+        r0, r1 = table[i], table[min(i + 1, size - 1)]
+        r2, r3 = table[min(i + 2, size - 1)], table[min(i + 3, size - 1)]
+        for k in range(len(out)):
+            out[k] = (((out[k] + f0 * r0[k]) + f1 * r1[k]) + f2 * r2[k]) + f3 * r3[k]
+    for k in range(len(out)):
+        work.correlations[k] += change * out[k]
+
+
+@inlined
+def _fit(work, size):
+    """Set the codes to those of least squares, free of earlier rounding errors, by the Cholesky factor."""
+    codes = work.codes
     for i in range(size):
         work.products[i] = work.start[work.atoms[i]]
-    solve_support(work, size)
+    _solve_lower(work, size)
     for i in range(size):
-        work.codes[i] = work.steps[i]
+        codes[i] = work.products[i]
+    for i in range(size - 1, -1, -1):
+        codes[i] *= work.lower[i, i]
+        value = codes[i]
+        for j in range(i):
+            codes[j] -= value * work.lower[i, j]
+
+
+@leaf
+def _misfit(work, size, rows, seen, sample):
+    """Return the squared norm of what the support leaves of the sample."""
     square = 0.0
-    if exact:
-        for m in range(len(sample)):
-            left = 0.0 + sample[m]
-            for i in range(size):
-                left -= work.codes[i] * rows[work.atoms[i], m]
-            square += left * left if seen.size == 0 or seen[m] else 0.0
+    for m in range(len(sample)):
+        left = 0.0 + sample[m]
+        for i in range(size):
+            left -= work.codes[i] * rows[work.atoms[i], m]
+        square += left * left if seen.size == 0 or seen[m] else 0.0
     return square
 
 
 @leaf
 def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, sparsity, epsilon, weights, rounding):
-    position, codes = np.int64(0), work.codes
+    position = np.int64(0)
     negligible = max(NEGLIGIBLE, rounding / 10)
     for n in range(len(samples)):
         size, square, seen = np.int64(0), squares[n], observed[n]
@@ -82,23 +165,18 @@ def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out
             if not work.scores[new] > negligible * np.sqrt(squares[n]):
                 break
             work.weights[new] = 0
-            take_atom(work, size, rows, columns, gram, seen, new)
-            left = project_atom(work, size)
-            if left == 0:
+            _start_image(work.table[size], rows, columns, gram, seen, new)
+            if _extend(work, size, new) == 0:
                 continue
-            step = work.correlations[new] / left
-            append_atom(work, size, left)
-            codes[size] = 0.0
-            for i in range(size + 1):
-                work.before[i] = codes[i]
-                codes[i] -= step * work.steps[i] if i < size else -step
+            step = work.correlations[new] * work.upper[size, size]
+            square -= step * step
+            if size + 1 < sparsity[n]:
+                _subtract_projection(work, size, step)
             size += 1
-            square -= step * work.correlations[new]
             if bound > 0 and square <= bound + rounding * squares[n]:
-                square = _fit(work, size, rows, seen, samples[n], True)
-            if size < sparsity[n]:
-                update_correlations(work, size, 0)
-        _fit(work, size, rows, seen, samples[n], False)
+                _fit(work, size)
+                square = _misfit(work, size, rows, seen, samples[n])
+        _fit(work, size)
         position = write_support(work, size, n, position, out)
     return 0
 
@@ -127,7 +205,12 @@ def _nonnegative_chunk(
                 continue
             size, n_left = enter_atom(work, size, 0.0, 1.0)
             update_correlations(work, size, n_left)
-            square = _fit(work, size, rows, seen, samples[n], True)
+            for i in range(size):
+                work.products[i] = work.start[work.atoms[i]]
+            solve_support(work, size)
+            for i in range(size):
+                codes[i] = work.steps[i]
+            square = _misfit(work, size, rows, seen, samples[n])
         for i in range(size):
             codes[i] = max(codes[i], 0.0)
         position = write_support(work, size, n, position, out)
@@ -172,7 +255,9 @@ def omp(
     algorithms", 2019.
     """
     chunk, given = _nonnegative_chunk if positive else _omp_chunk, (sparsity, epsilon, *_constants(problem.rows))
-    return encode_supports(chunk, problem, *given, sparse=sparse, n_jobs=n_jobs, positive=positive)[0]
+    return encode_supports(
+        chunk, problem, *given, sparse=sparse, n_jobs=n_jobs, positive=positive, own_table=not positive
+    )[0]
 
 
 def _constants(rows: Array) -> tuple[tuple[Array], float]:
@@ -209,7 +294,8 @@ def omp_of_order_one(
     def task(i: int) -> None:
         samples = data[i * chunk : (i + 1) * chunk]
         shape = dictionary.shape[0], dictionary.shape[1]
-        work, out = workspace(gram, *shape, np.float64, positive), empty_supports(len(samples), *shape)
+        table = gram if positive else np.empty((0, 0))
+        work, out = workspace(table, *shape, np.float64, positive), empty_supports(len(samples), *shape)
         nothing = np.empty((len(samples), 0))
         given = np.square(samples).sum(axis=1), nothing, work, out
         sparsity, epsilon = np.full(len(samples), n_nonzero_coefs), np.zeros(len(samples))

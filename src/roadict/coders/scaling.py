@@ -209,6 +209,7 @@ def encode_supports(
     sparse: bool = False,
     n_jobs: int | None = None,
     positive: bool = False,
+    own_table: bool = False,
 ) -> tuple[Array | scipy.sparse.csr_array, int]:
     """Run a kernel that returns the support of every sample over chunks of samples on threads.
 
@@ -229,6 +230,8 @@ def encode_supports(
         Threads.
     positive : bool
         Whether codes must not be negative; ``work.positive`` tells the kernel.
+    own_table : bool
+        Whether the kernel writes to ``work.table``, which then is not the Gram matrix.
 
     Returns
     -------
@@ -246,7 +249,8 @@ def encode_supports(
         part = slice(chunk * size, (chunk + 1) * size)
         samples = _shift(data[part].astype(dtype, order="C"), -problem.exponents[part, None])
         if not hasattr(local, "arrays"):
-            work = workspace(problem.gram, n_components, n_features, dtype, positive)
+            table = np.empty((0, 0), dtype) if own_table else problem.gram
+            work = workspace(table, n_components, n_features, dtype, positive)
             local.arrays = work, empty_supports(size, n_components, n_features)
         work, out = local.arrays
         out = out[0][: len(samples)], *out[1:]
