@@ -171,10 +171,17 @@ def take_atom(work, size, rows, columns, gram, seen, atom):
 @leaf
 def solve_support(work, size):
     """Set work.steps to the solution of the support's Gram matrix for work.products."""
+    halves, steps, lower, upper = work.halves, work.steps, work.lower, work.upper
     for i in range(size):
-        work.halves[i] = work.steps[i] = 0.0
-    combine(work.upper, work.order, work.products, size, work.halves, size)
-    combine(work.lower, work.order, work.halves, size, work.steps, size)
+        halves[i] = steps[i] = 0.0
+    for i in range(size):
+        factor = work.products[i]
+        for k in range(i, size):
+            halves[k] += factor * upper[i, k]
+    for i in range(size):
+        factor = halves[i]
+        for k in range(i + 1):
+            steps[k] += factor * lower[i, k]
 
 
 @inlined

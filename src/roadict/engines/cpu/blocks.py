@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.engines.cpu import lanes, passes
+from roadict.engines.cpu.vectors import aligned_zeros
 from roadict.formulation import POWER_STEPS, RankOne, Sparse
 from roadict.kernels import Workers
 
@@ -38,18 +39,17 @@ class NearestRankOne:
     def __init__(self, atoms: Array, n_atoms: int, n_chunks: int) -> None:
         n_bundles, n_features, width = atoms.shape
         size = lanes.padded(n_features)
-        self._grams = np.zeros((n_chunks, n_bundles, size, size, width), atoms.dtype)
+        self._grams = aligned_zeros((n_chunks, n_bundles, size, size, width), atoms.dtype)
         self.n_numbers = n_bundles * size * (size + 1) // 2 * width
         self._atoms, self._n_atoms = atoms, n_atoms
         n_groups = max(1, min(n_bundles, n_bundles * size * size * width // MIN_TASK))
         self._groups = np.array_split(np.arange(n_bundles), n_groups)
 
-    def buffers(self, chunk: int) -> tuple[Array, Array]:
-        """Zeroed outputs of a pass: B̂ of a block of samples, and the Gram matrices of the chunk."""
-        grams = self._grams[chunk]
-        grams[:] = 0
-        n_bundles, size, _, width = grams.shape
-        return np.zeros((n_bundles, passes.BLOCK, size, width), grams.dtype), grams
+    def cleared(self, chunk: int) -> Array:
+        """Return the Gram matrices of a chunk, set to zero: an output of a pass."""
+        grams: Array = self._grams[chunk]
+        grams.fill(0)
+        return grams
 
     def sum_chunks(self, workers: Workers, total: Array) -> None:
         """Sum over the chunks into ``total``, of size ``n_numbers``."""
@@ -106,16 +106,15 @@ class PositiveCodes:
 
     def __init__(self, atoms: Array, n_atoms: int, n_chunks: int) -> None:
         n_bundles, n_features, width = atoms.shape
-        self._images = np.zeros((n_chunks, n_bundles, 1, lanes.padded(n_features), width), atoms.dtype)
+        self._images = aligned_zeros((n_chunks, n_bundles, 1, lanes.padded(n_features), width), atoms.dtype)
         self._atoms, self._padding = atoms, n_bundles * width - n_atoms
         self.n_numbers = self._images[0].size
 
-    def buffers(self, chunk: int) -> tuple[Array, Array]:
-        """Zeroed outputs of a pass: B̂ of a block of samples, and the images of the chunk."""
-        images = self._images[chunk]
-        images[:] = 0
-        n_bundles, _, size, width = images.shape
-        return np.zeros((n_bundles, passes.BLOCK, size, width), images.dtype), images
+    def cleared(self, chunk: int) -> Array:
+        """Return the images of a chunk, set to zero: an output of a pass."""
+        images: Array = self._images[chunk]
+        images.fill(0)
+        return images
 
     def sum_chunks(self, workers: Workers, total: Array) -> None:
         """Sum over the chunks into ``total``, of size ``n_numbers``."""

@@ -16,7 +16,7 @@ from roadict.engines.blocks import steps_of
 from roadict.engines.columns import MISFIT, N_SUMS
 from roadict.engines.cpu.blocks import RANK_ONE, SPARSE
 from roadict.engines.cpu.passes import BLOCK, Scratch, scratch
-from roadict.engines.cpu.vectors import width_of
+from roadict.engines.cpu.vectors import aligned_zeros, width_of
 from roadict.engines.measuring import measures_of
 from roadict.formulation import Problem
 from roadict.kernels import Workers
@@ -65,10 +65,12 @@ class FusedEngine:
         n_bundles = -(-self.n_atoms // self.width)
         padding = n_bundles * self.width - self.n_atoms
 
-        self._atoms = np.ascontiguousarray(
-            np.pad(dictionary, ((0, padding), (0, 0))).reshape(n_bundles, self.width, n_features).swapaxes(1, 2), dtype
+        self._atoms = aligned_zeros((n_bundles, n_features, self.width), dtype)
+        self._atoms[:] = (
+            np.pad(dictionary, ((0, padding), (0, 0))).reshape(n_bundles, self.width, n_features).swapaxes(1, 2)
         )
-        self._codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, padding))), dtype)
+        self._codes = aligned_zeros((n_samples, n_bundles * self.width), dtype)
+        self._codes[:, : self.n_atoms] = codes
         self._thresholds = np.full(n_bundles * self.width, np.inf, dtype)
         self._thresholds[: self.n_atoms] = 1 / problem.rhos[0]
         self._roots = problem.threshold_factors
@@ -83,7 +85,7 @@ class FusedEngine:
 
         # D = (A + B - Q)/2 and Q; of the inexact form C, W1 and W2
         n_parts = 2 if problem.formulation.exact_consensus else 3
-        self._state = np.zeros((n_samples, n_parts, n_bundles, n_features, self.width), dtype)
+        self._state = aligned_zeros((n_samples, n_parts, n_bundles, n_features, self.width), dtype)
         np.multiply(self._codes.reshape(n_samples, n_bundles, 1, self.width), self._atoms, out=self._state[:, 0])
         rebuilt = (codes @ dictionary).astype(dtype)
         self._misfit = np.zeros_like(problem.data)
@@ -98,6 +100,7 @@ class FusedEngine:
         else:
             self._coefficients = self._inexact_coefficients()
         self._workers = Workers(n_jobs)
+        self._spare: list[tuple[Array, Scratch]] = []
 
     def _inexact_coefficients(self) -> Array:
         rho1, rho2, rho3 = self.problem.rhos
@@ -154,23 +157,31 @@ class FusedEngine:
 
     def _exact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
+        panel, arrays = self._take_scratch()
         self._passes.exact(
             self._state[part], self._level[part], self._shift[part], self._mean[part], self._misfit[part],
             self.problem.data[part], self._observed[part], self._codes[part], self._atoms, self._thresholds,
             self._roots[part], self._misfit.dtype.type(share), self._misfit.dtype.type(factor), self._least_code,
-            self.n_atoms, *self._rank_one.buffers(chunk), self._sums[chunk], self._scratch(),
+            self.n_atoms, panel, self._rank_one.cleared(chunk), self._sums[chunk], arrays,
         )  # fmt: skip
+        self._spare.append((panel, arrays))
 
     def _inexact_pass(self, chunk: int, share: float, factor: float) -> None:
         part = slice(*self._chunks[chunk])
+        panel, arrays = self._take_scratch()
         self._passes.inexact(
             self._state[part], self._misfit[part], self.problem.data[part], np.empty((0, 0), bool), self._codes[part],
             self._atoms, self._thresholds, self._roots[part], self._coefficients, self._least_code,
-            *self._rank_one.buffers(chunk), self._sums[chunk], self._scratch(),
+            panel, self._rank_one.cleared(chunk), self._sums[chunk], arrays,
         )  # fmt: skip
+        self._spare.append((panel, arrays))
 
-    def _scratch(self) -> Scratch:
-        return scratch(self._codes.shape[1], self._atoms.shape[1], self.width, self._codes.dtype)
+    def _take_scratch(self) -> tuple[Array, Scratch]:
+        """Return arrays that no pass uses, of an earlier one or new: there are as many as threads."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return scratch(self._atoms)
 
     def _measure(self, share: float, sums: Array) -> Measures:
         before, self._misfit_norm = self._misfit_norm, math.sqrt(sums[MISFIT])

@@ -136,8 +136,9 @@ def _power_step(gram, atoms, image, share, change, length):
 
 
 @vector_kernel
-def _power_steps(gram, squared, atoms, image, share, change, length, alive, tolerance):
+def _power_steps(gram, squared, atoms, image, lanes, tolerance):
     """Take the power steps of ``top_eigenvectors``; return whether all lanes have settled."""
+    share, change, length, alive = lanes[0], lanes[1], lanes[2], lanes[3]
     _normalise_trace(gram, alive)
     squarings = 0
     for _ in range(MAX_STEPS):
@@ -177,10 +178,9 @@ def top_eigenvectors(gram: Array, atoms: Array, tolerance: float) -> None:
     tolerance : float
         Length of the last power step.
     """
-    n_features, width = atoms.shape
-    share, change, length, alive = np.empty((4, width))
-    arrays = gram.copy(), np.empty_like(gram), atoms, np.empty_like(atoms)
-    if _power_steps(*arrays, share, change, length, alive, tolerance):
+    lanes = np.empty((4, atoms.shape[1]))
+    if _power_steps(gram.copy(), np.empty_like(gram), atoms, np.empty_like(atoms), lanes, tolerance):
         return
+    n_features, (share, change, _, alive) = len(atoms), lanes
     for w in np.flatnonzero((alive > 0) & ((share < DOMINANT) | (change > tolerance * tolerance))):
         atoms[:, w] = np.linalg.eigh(gram[:n_features, :n_features, w])[1][:, -1]

@@ -9,14 +9,14 @@ A loop that the compiler vectorises either writes to arrays or sums numbers, nev
 scalar or vectorised depending on the alignment of the arrays, so that a sum would not be reproducible to the bit.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.engines.columns import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
-from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles
-from roadict.engines.cpu.vectors import larger, load, splat, store, total, vector_kernel
+from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles, padded
+from roadict.engines.cpu.vectors import aligned_zeros, larger, load, splat, store, total, vector_kernel
 from roadict.kernels import inlined
 
 Array = NDArray[np.floating]
@@ -38,12 +38,16 @@ class Scratch(NamedTuple):
     rows: Array
 
 
-def scratch(n_lanes: int, n_features: int, width: int, dtype: np.dtype[Any]) -> Scratch:
-    """Allocate for ``n_lanes`` atoms with padding; rows of lanes are zero before and after every sample."""
-    return Scratch(
-        np.empty((4, n_lanes), dtype),
-        np.zeros((2 * n_features + BLOCK, width), dtype),
-        np.empty((BEFORE + BLOCK, n_features), dtype),
+def scratch(atoms: Array) -> tuple[Array, Scratch]:
+    """Allocate for atoms of shape (n_bundles, n_features, width), with a panel for B̂ of a block of samples.
+
+    Padded features of the panel are zero, and so are rows of lanes before and after every sample.
+    """
+    n_bundles, n_features, width = atoms.shape
+    return aligned_zeros((n_bundles, BLOCK, padded(n_features), width), atoms.dtype), Scratch(
+        aligned_zeros((4, n_bundles * width), atoms.dtype),
+        aligned_zeros((2 * n_features + BLOCK, width), atoms.dtype),
+        np.empty((BEFORE + BLOCK, n_features), atoms.dtype),
     )
 
 
