@@ -21,6 +21,7 @@ from roadict.extras import require
 from roadict.files.atomic import atomic_write
 from roadict.linalg import unit_rows
 from roadict.metrics import STABLE, match_atoms
+from roadict.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ def atoms_figure(
         None if stability is None else _per_atom("stability", stability, len(atoms)),
         len(atoms),
     )
-    heading = title or f"{len(atoms)} atoms of {atoms.shape[1]} features"
+    heading = title or f"{plural(len(atoms), 'atom')} of {plural(atoms.shape[1], 'feature')}"
     if _side(atoms.shape[1]):
         return _picture_grid(atoms, labels, heading)
     if len(atoms) <= MAX_CURVES:

@@ -46,7 +46,7 @@ def press(monkeypatch):
                 for _ in range(times):
                     signal.raise_signal(signal.SIGINT)
 
-        for command in ("learn", "pictures"):
+        for command in ("fitting", "pictures"):
             monkeypatch.setattr(f"roadict.cli.{command}.snapshot_callback", lambda quiet: callback)
         return runs
 
