@@ -167,11 +167,11 @@ def no_infinity(X: Any, first_row: int = 0) -> None:
         Global number of the first row of X, over all ranks.
     """
     try:
-        infinite = np.isinf(np.asarray(X, dtype=np.float64))
-    except (TypeError, ValueError):
+        array = np.asarray(X)
+    except ValueError:  # a ragged list
         return
-    if infinite.ndim == 2 and infinite.any():
-        rows, columns = np.nonzero(infinite)
+    if array.ndim == 2 and array.dtype.kind == "f" and np.isinf(array).any():
+        rows, columns = np.nonzero(np.isinf(array))
         place = first_row + int(rows[0]), int(columns[0])
         remedy = "remove such samples, or replace the entries by finite numbers"
         raise PlaceError(f"contains infinity in {plural(len(rows), 'place')}", place, remedy)

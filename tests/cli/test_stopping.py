@@ -337,6 +337,19 @@ def test_the_processes_of_upscaling_discard(roadict, pictures, monkeypatch):
     assert result == (130, "", f"{NOTHING}\n")
 
 
+def test_the_demo_tells_what_was_written(roadict, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("roadict.demo.page.enlarged", interrupted)
+    result = roadict("demo", "--out", "demo", "-q")
+    files = [Path("demo", name) for name in ("model.npz", "atoms.png", "convergence.png")]
+    listed = ", ".join(map(str, files))
+    assert result == (130, "", f"roadict: error: interrupted; {listed} were written\n")
+    assert sorted(Path("demo").iterdir()) == sorted(files)
+
+
 def test_a_model_that_was_kept_goes_on(learn, press, roadict):
     press(0, 60)
     kept_model(learn(NOISY), NOISY.data)
