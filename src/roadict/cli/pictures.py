@@ -178,11 +178,7 @@ def denoise(
         result = clean(
             noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
-    files.write_picture(output, result)
-    if original is not None:
-        with telling_what_was_written([output]):
-            _compare(output, original, {"noisy": noisy, "roadict": result})
-    _done(output, result, quiet, interrupt)
+    _finish(output, original, {"noisy": noisy, "roadict": result}, quiet, interrupt)
 
 
 def inpaint(
@@ -220,11 +216,7 @@ def inpaint(
         result = fill(
             holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
-    files.write_picture(output, result)
-    if original is not None:
-        with telling_what_was_written([output]):
-            _compare(output, original, {"input": holes, "roadict": result})
-    _done(output, result, quiet, interrupt)
+    _finish(output, original, {"input": holes, "roadict": result}, quiet, interrupt)
 
 
 def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:
@@ -293,6 +285,20 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
         typer.echo(f"{name}: PSNR {psnr(result, truth):.2f} dB, SSIM {ssim:.4f}")
     files.write_picture(_comparison(output), dtypes.side_by_side([*others.values(), original]))
     typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
+
+
+def _finish(
+    output: Path, original: Picture | None, shown: dict[str, Picture], quiet: bool, interrupt: Interrupt
+) -> None:
+    """Write the last of the pictures, and compare them with the original if there is one."""
+    from roadict.pictures import files
+
+    result = list(shown.values())[-1]
+    files.write_picture(output, result)
+    if original is not None:
+        with telling_what_was_written([output]):
+            _compare(output, original, shown)
+    _done(output, result, quiet, interrupt)
 
 
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:
