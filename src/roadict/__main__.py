@@ -33,6 +33,8 @@ def main() -> None:
         code = INTERRUPTED
     except SystemExit as end:
         code = end.code
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     output.flush()
     sys.exit(OUTPUT_LOST if output.failed and not code else code)
 
