@@ -66,6 +66,18 @@ class Browser:
         """Return all elements that match a CSS selector."""
         return self.driver.find_elements("css selector", selector)
 
+    def show(self, element):
+        """Scroll an element to the middle of the window."""
+        self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        return element
+
+    def drag(self, selector, right, down=0):
+        """Drag the middle of an element."""
+        from selenium.webdriver import ActionChains
+
+        element = self.show(self.find(selector)[0])
+        ActionChains(self.driver).click_and_hold(element).move_by_offset(right, down).release().perform()
+
     def console_errors(self):
         """Return the console's errors and warnings since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]

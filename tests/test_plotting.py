@@ -95,7 +95,7 @@ def test_square_atoms_become_pictures_with_colours_symmetric_about_zero(n_atoms)
     for (tile, _), atom in zip(tiles(figure), atoms, strict=True):
         assert_shows(tile, atom)
     assert_inside(figure)
-    assert f"{n_atoms} atoms of 16 features" in texts(figure)
+    assert ("1 atom of 16 features" if n_atoms == 1 else f"{n_atoms} atoms of 16 features") in texts(figure)
 
 
 def test_pictures_are_square_and_outlined_and_labels_apart_from_them():

@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the program; Ctrl-C during its import ends it in one line, too.
+    """Run the program; Ctrl-C during any import ends it in one line, too.
 
     No failure of standard error stops it; text lost on standard output makes the exit status 1 instead of 0.
     """
@@ -21,9 +21,10 @@ def main() -> None:
     occupy_descriptors()
     output = guard_output()
     from roadict.cli import app
+    from roadict.runs.signals import interrupted
 
     if ours:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupted)
     code: str | int | None = None
     try:
         app.main()
@@ -32,6 +33,8 @@ def main() -> None:
         code = INTERRUPTED
     except SystemExit as end:
         code = end.code
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     output.flush()
     sys.exit(OUTPUT_LOST if output.failed and not code else code)
 

@@ -157,6 +157,40 @@ def no_nan(X: Any, missing_values: bool = True, first_row: int = 0) -> None:
         raise PlaceError(f"contains NaN in {plural(len(rows), 'place')}", place, *remedies)
 
 
+def no_infinity(X: Any, first_row: int = 0) -> None:
+    """Refuse infinite entries; other bad input is left to later checks.
+
+    Parameters
+    ----------
+    X : anything
+    first_row : int
+        Global number of the first row of X, over all ranks.
+    """
+    try:
+        array = np.asarray(X)
+    except ValueError:  # a ragged list
+        return
+    if array.ndim == 2 and array.dtype.kind == "f" and np.isinf(array).any():
+        rows, columns = np.nonzero(np.isinf(array))
+        place = first_row + int(rows[0]), int(columns[0])
+        remedy = "remove such samples, or replace the entries by finite numbers"
+        raise PlaceError(f"contains infinity in {plural(len(rows), 'place')}", place, remedy)
+
+
+def same_names(name: str, table: Any, estimator: Any) -> None:
+    """Refuse a data frame whose columns have other names than the features of a fitted estimator, or another order.
+
+    Names that are no text do not count, as in scikit-learn; neither do those of arrays, which have none.
+    """
+    given, expected = getattr(table, "columns", None), getattr(estimator, "feature_names_in_", None)
+    if given is None or expected is None or len(given) != len(expected) or not all(isinstance(n, str) for n in given):
+        return
+    for place, (own, feature) in enumerate(zip(given, expected, strict=True)):
+        if own != feature:
+            remedy = f"pass {name}[X.columns]" if set(given) == set(expected) else "name its columns as those of X"
+            raise ValueError(f"column {place} of {name} is {own!r}, but that of X is {feature!r}; {remedy}")
+
+
 def data_range(largest: float, dtype: np.dtype[Any]) -> None:
     """Refuse data X that is all zero, or so large that codes might overflow its dtype."""
     limit = float(np.finfo(dtype).max) / MAX_CODE

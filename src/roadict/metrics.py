@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roadict import checks
 from roadict.linalg import unit_rows
+from roadict.wording import plural
 
 __all__ = ["dictionary_error", "match_atoms", "psnr"]
 
@@ -129,7 +130,7 @@ def _correlations(estimated: ArrayLike, truth: ArrayLike) -> FloatArray:
     true, _ = unit_rows(checks.matrix("truth", truth))
     if learned.shape[1] != true.shape[1]:
         raise ValueError(
-            f"estimated has {learned.shape[1]} features and truth {true.shape[1]}; they must be equal: "
+            f"estimated has {plural(learned.shape[1], 'feature')} and truth {true.shape[1]}; they must be equal: "
             f"pass dictionaries of the same data, one atom per row"
         )
     return np.clip(learned @ true.T, -1.0, 1.0)

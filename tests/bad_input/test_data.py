@@ -15,8 +15,8 @@ pytestmark = pytest.mark.filterwarnings(
     ("data", "message"),
     [
         (MISSING, pattern("NaN")),
-        (changed((3, 2), np.inf), pattern("infinity")),
-        (changed((3, 2), -np.inf), pattern("infinity")),
+        (changed((3, 2), np.inf), pattern("infinity in 1 place (first: row 3, column 2, counting from 0); remove")),
+        (changed((3, 2), -np.inf), pattern("infinity in 1 place (first: row 3, column 2")),
         (np.zeros((0, M)), pattern("0 sample(s)")),
         (np.zeros((N, 0)), pattern("0 feature(s)")),
         (X[:1], pattern("1 sample(s)", "2")),
@@ -68,3 +68,16 @@ def test_masked_arrays_are_missing_entries_or_refused():
         road().fit(masked)
     marked = road(missing_values=np.nan).fit(masked)
     assert np.array_equal(marked.components_, road(missing_values=np.nan).fit(masked.filled(np.nan)).components_)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"), [(("f1", "f0"), "fixed_atoms[X.columns]"), (("g", "f1"), "as those of X")]
+)
+def test_known_atoms_of_other_columns(first, message):
+    pd = pytest.importorskip("pandas")
+    names = [f"f{i}" for i in range(M)]
+    known = pd.DataFrame(np.eye(M)[:1], columns=[*first, *names[2:]])
+    with pytest.raises(ValueError, match=pattern("column 0 of fixed_atoms is", "that of X is 'f0'", message)):
+        road(fixed_atoms=known).fit(pd.DataFrame(X, columns=names))
+    for fine in (known.to_numpy(), pd.DataFrame(np.eye(M)[:1], columns=names), pd.DataFrame(np.eye(M)[:1])):
+        road(fixed_atoms=fine).fit(pd.DataFrame(X, columns=names))

@@ -9,8 +9,12 @@ import pytest
 
 from program import assert_refused, contents
 from roadict import ROAD, load
+from roadict.drawing.raster import png
 
 from .small import DATA, LEARN, SHORT
+
+ROW, COLUMN = np.argwhere(DATA > 1)[0] + 1
+INFINITE = f"inf.npy contains infinity in {(DATA > 1).sum()} places (first: row {ROW}, column {COLUMN}); remove"
 
 
 @pytest.fixture
@@ -35,7 +39,79 @@ def pitfalls(folder):
     Path("folder.npz").mkdir()
     Path("folder.png").mkdir()
     Path("link.npz").symlink_to("data.npz")
+    for suffix in ("npy", "npz", "png", "csv"):
+        Path(f"broken.{suffix}").symlink_to("nowhere")
+        Path(f"loop.{suffix}").symlink_to(f"loop.{suffix}")
+    Path("folder.csv").mkdir()
+    Path("folder.npy").mkdir()
+    Path("small.png").write_bytes(png(np.zeros((32, 32))))
     return folder
+
+
+FILES = {
+    "none": "none.{} does not exist; check its name and folder",
+    "broken": "broken.{} is a link to nowhere, which does not exist; check its name and folder",
+    "loop": "loop.{} is a link that leads back to itself; choose another",
+    "folder": "folder.{} is a folder, not a file; choose another",
+    "data.npy/no": "data.npy is a file, not a folder; choose another",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_cannot_be_read_is_told_in_words(roadict, pitfalls, name):
+    """By every command and for every kind of file that it reads."""
+    before = contents(pitfalls)
+    for suffix, command in [
+        ("csv", "learn {} -o out.npz"),
+        ("npy", "learn {} -o out.npz"),
+        ("npz", "learn {} -o out.npz"),
+        ("csv", "learn data.npy -k 8 -o out.npz --fixed {}"),
+        ("npz", "encode {} data.npy -o codes.npz"),
+        ("npy", "encode model.npz {} -o codes.npz"),
+        ("csv", "encode model.npz {} -o codes.npz"),
+        ("npz", "show {} -o atoms.png"),
+        ("png", "upscale {} -o out.png"),
+        ("npz", "upscale small.png -o out.png --model {}"),
+        ("png", "denoise {} -o out.png"),
+        ("png", "denoise small.png -o out.png --compare {}"),
+        ("png", "inpaint {} -o out.png"),
+        ("png", "inpaint small.png -o out.png --mask {}"),
+    ]:
+        if name == "folder" and command.startswith("learn {}"):
+            continue  # learn reads folders of parts
+        result = roadict(*command.format(f"{name}.{suffix}").split())
+        assert_refused(result, f"roadict: error: {FILES[name].format(suffix)}")
+    assert contents(pitfalls) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("none", "none does not exist"),
+        ("broken.npy", "broken.npy is a link to nowhere, which does not exist"),
+        ("data.npy", "data.npy is a file, not a folder"),
+    ],
+)
+def test_a_folder_that_is_none_is_told_in_words(roadict, pitfalls, path, message):
+    commands = ["upscale small.png -o out.png --train {}"]
+    commands += ["demo --out {}", "learn data.npy -k 8 -o out.npz --checkpoint {}"] if path != "none" else []
+    for command in commands:
+        assert_refused(roadict(*command.format(path).split()), message)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="may read everywhere")
+def test_a_file_that_may_not_be_read_is_told_in_words(roadict, folder):
+    Path("data.npy").chmod(0)
+    assert_refused(roadict("learn", "data.npy", *LEARN), "data.npy may not be used: its permissions")
+
+
+def test_warnings_of_work_that_fails_are_not_lost(roadict, folder):
+    Path("index.csv").write_text(",a,b\n0,1,2\n1,inf,4\n2,5,6\n")
+    result = roadict("learn", "index.csv", "-k", "2", "-o", "out.npz")
+    assert result.code == 2
+    warning, error = result.err.splitlines()
+    assert warning.startswith("roadict: warning: index.csv has a first column without a name")
+    assert error.startswith("roadict: error: index.csv contains infinity in 1 place (first: line 3, column 2); ")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +128,7 @@ def pitfalls(folder):
         (("learn", "data.npy", "-k", "1" + "0" * 25, "-o", "out.npz", "--method", "mod"), "this machine has"),
         (("learn", "data.npy", *LEARN, "--n-init", "100000000"), "n_init=100000000 must be at most 10000"),
         (("learn", "nan.npy", *LEARN), "NaN"),
-        (("learn", "inf.npy", *LEARN), "infinity"),
+        (("learn", "inf.npy", *LEARN), INFINITE),
         (("learn", "one.npy", *LEARN), "1 sample"),
         (("learn", "zero.npy", *LEARN), "all entries of X are zero"),
         (("learn", "complex.npy", *LEARN), "complex numbers"),
@@ -198,5 +274,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(roadict, fo
 def test_outputs_that_cannot_become_files_are_refused_before_the_work(roadict, folder):
     os.mkfifo("pipe.npz")
     Path("dangling.npz").symlink_to("nowhere/model.npz")
-    for name, reason in (("pipe.npz", "is a pipe"), ("dangling.npz", "does not exist")):
+    Path("loop.npz").symlink_to("loop.npz")
+    reasons = {"pipe.npz": "is a pipe", "dangling.npz": "does not exist", "loop.npz": "leads back to itself"}
+    for name, reason in reasons.items():
         assert_refused(roadict("learn", "data.npy", "-k", 8, "-o", name), reason)

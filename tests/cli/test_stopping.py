@@ -46,7 +46,7 @@ def press(monkeypatch):
                 for _ in range(times):
                     signal.raise_signal(signal.SIGINT)
 
-        for command in ("learn", "pictures"):
+        for command in ("fitting", "pictures"):
             monkeypatch.setattr(f"roadict.cli.{command}.snapshot_callback", lambda quiet: callback)
         return runs
 
@@ -335,6 +335,19 @@ def test_the_processes_of_upscaling_discard(roadict, pictures, monkeypatch):
     monkeypatch.setattr("roadict.pictures.upscale", interrupted)
     result = roadict("upscale", "noisy.png", "-o", "out.png")
     assert result == (130, "", f"{NOTHING}\n")
+
+
+def test_the_demo_tells_what_was_written(roadict, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("roadict.demo.page.enlarged", interrupted)
+    result = roadict("demo", "--out", "demo", "-q")
+    files = [Path("demo", name) for name in ("model.npz", "atoms.png", "convergence.png")]
+    listed = ", ".join(map(str, files))
+    assert result == (130, "", f"roadict: error: interrupted; {listed} were written\n")
+    assert sorted(Path("demo").iterdir()) == sorted(files)
 
 
 def test_a_model_that_was_kept_goes_on(learn, press, roadict):

@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 
-from roadict import ROAD
-from roadict.demo.page import Times, make_demo_page
 from roadict.drawing.raster import atom_sheet, png
 from roadict.experiments.page import make_page
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.runner import PICTURES, make_row
 from roadict.experiments.trial import Finished
-from roadict.metrics import match_atoms
-from roadict.synthetic import planted
 
 PHONE = {"width": 390, "height": 844, "phone": True}
 NAMES = ("solvers", "noisy", "digits", "zebra")
@@ -41,24 +37,6 @@ def rows_and_page(tmp_path_factory):
     target = folder / "report.html"
     target.write_text(make_page(rows, folder), encoding="utf-8")
     return rows, target.as_uri()
-
-
-@pytest.fixture(scope="module")
-def demo_page(tmp_path_factory):
-    truth = planted(100, 9, 12, sparsity=2, random_state=0)
-    model = ROAD(12, random_state=0).fit(truth.data)
-    target = tmp_path_factory.mktemp("demo") / "demo.html"
-    target.write_text(make_demo_page(truth, model, Times(2.1, 11.8), 0), encoding="utf-8")
-    return truth, model, target.as_uri()
-
-
-def drag(chromium, selector, right, down=0):
-    """Drag the middle of an element."""
-    from selenium.webdriver import ActionChains
-
-    element = chromium.find(selector)[0]
-    chromium.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
-    ActionChains(chromium.driver).click_and_hold(element).move_by_offset(right, down).release().perform()
 
 
 @pytest.mark.parametrize("window", [{}, {"dark": True}, PHONE, PHONE | {"dark": True}])
@@ -203,7 +181,7 @@ def test_the_slider_moves_and_other_pictures_can_be_chosen(chromium, rows_and_pa
     visible = "return getComputedStyle(document.querySelector('#zebra .after')).clipPath"
     assert chromium.run(visible) == "inset(0px 0px 0px 50%)"
     width = chromium.find("#zebra .slider")[0].size["width"]
-    drag(chromium, "#zebra .slider input", -width // 4)
+    chromium.drag("#zebra .slider input", -width // 4)
     cut = float(chromium.run(visible).split()[-1].rstrip("%)"))
     assert cut == pytest.approx(25, abs=3)
     line = chromium.run(
@@ -231,32 +209,6 @@ def test_the_region_moves_for_all_methods_at_once(chromium, rows_and_page):
     )
     before = np.array(chromium.run(where))
     np.testing.assert_allclose(before[:, 2], 4, rtol=1e-3)
-    drag(chromium, "#zebra .tile", 30, 20)
+    chromium.drag("#zebra .tile", 30, 20)
     moved = np.array(chromium.run(where)) - before
     np.testing.assert_allclose(moved[:, :2], np.tile([30, 20], (len(moved), 1)), atol=1.5)
-
-
-def test_the_demo_page(chromium, demo_page):
-    truth, model, address = demo_page
-    for window in ({}, PHONE | {"dark": True}):
-        chromium.open(address, **window)
-        assert chromium.console_errors() == []
-        assert chromium.requests() == [address]
-        assert chromium.width_of_content() <= window.get("width", 1200)
-    indices, signs = match_atoms(model.components_, truth.dictionary)
-    expected = np.sum(model.components_[indices] * signs[:, None] * truth.dictionary, axis=1)
-    found = chromium.run("return [...document.querySelectorAll('[data-correlation]')].map(e => +e.dataset.correlation)")
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert chromium.find("#found")[0].text == f"{np.sum(expected > 0.99)} of 12"
-    said = f"{np.sum(expected > 0.99)} of 12 atoms found in 2.1 s (plus 12 s to compile, first run only)."
-    assert chromium.find("#headline")[0].text.startswith(said)
-    drag(chromium, ".slider input", -80)
-    assert (
-        float(chromium.run("return getComputedStyle(document.querySelector('.slider')).getPropertyValue('--cut')")[:-1])
-        < 40
-    )
-    by_label = chromium.run(
-        "return Object.fromEntries([...document.querySelectorAll('.zoom figcaption')].map(c => "
-        "[c.querySelector('b').textContent, +(c.querySelector('[data-psnr]') || {dataset: {}}).dataset.psnr]))"
-    )
-    assert by_label["ROAD"] > by_label["bicubic"] > by_label["input"]

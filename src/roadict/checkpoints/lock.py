@@ -15,6 +15,7 @@ from roadict.checks import warn_user
 from roadict.files.atomic import atomic_write
 from roadict.ranks.collectives import allgather_json, on_all_ranks
 from roadict.ranks.comm import Comm
+from roadict.wording import path_problem
 
 OWNER_FILE = ".roadict-run"
 """File that names the folder's owner; the lock is a second file, which no other process can read on Windows."""
@@ -98,7 +99,7 @@ class FolderLock:
             ) from None
         except OSError as failure:
             if failure.errno not in NO_LOCKS:
-                raise ValueError(f"checkpoint folder {folder} cannot be used ({failure.strerror or failure})") from None
+                raise ValueError(f"{path_problem(folder, failure)}; choose another folder for checkpoints") from None
             warn_user(
                 f"the file system of {folder} has no locks ({failure.strerror}): make sure that no other run uses it"
             )

@@ -4,12 +4,15 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from roadict.runs.signals import WorkStoppedError
+from roadict.wording import agree, path_problem
 
 if TYPE_CHECKING:
     from roadict.progress.json_lines import SnapshotEvents
@@ -30,10 +33,9 @@ def error_text(failure: BaseException) -> str:
         needed = re.search(r"allocate ([\d.]+ \w+)", text)
         size = f" for {needed[1]} more" if needed else ""
         return f"not enough memory{size}; use fewer samples, fewer atoms or float32 data"
-    if isinstance(failure, FileNotFoundError) and failure.filename:
-        return f"{failure.filename} does not exist; check its name and folder"
     if isinstance(failure, OSError) and failure.filename and failure.strerror:
-        return f"{failure.filename} cannot be used ({failure.strerror}); choose another path"
+        remedy = "check its name and folder" if isinstance(failure, FileNotFoundError) else "choose another"
+        return f"{path_problem(failure.filename, failure)}; {remedy}"
     return text
 
 
@@ -100,12 +102,26 @@ def stop_notice(quiet: bool, text: str) -> str:
 
 @contextmanager
 def showing_warnings(shown: bool = True) -> Iterator[None]:
-    """Print each warning in one line at the end of the block, or none."""
+    """Print each warning in one line at the end of the block, also of one that fails, or none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(str(warning.message) for warning in caught if shown):
+                typer.echo(f"roadict: warning: {message}", err=True)
+
+
+@contextmanager
+def telling_what_was_written(files: Sequence[Path]) -> Iterator[None]:
+    """Name the files that have been written when Ctrl-C ends the block; none: the program says so."""
+    try:
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught if shown):
-        typer.echo(f"roadict: warning: {message}", err=True)
+    except KeyboardInterrupt:
+        if not files:
+            raise
+        listed = ", ".join(map(str, files))
+        raise WorkStoppedError(f"interrupted; {listed} {agree(len(files), 'was', 'were')} written") from None
 
 
 def confirm_large(text: str, remedy: str) -> None:
@@ -134,6 +150,12 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
     folder = Path(os.path.realpath(path)).parent
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"output {path} must end in {' or '.join(suffixes)}")
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as failure:
+        raise ValueError(f"output {path_problem(path, failure)}; choose another path") from None
     if path.is_dir():
         raise ValueError(f"output {path} is a folder; name a file in it")
     if path.is_fifo() or path.is_socket():

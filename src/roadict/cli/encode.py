@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from roadict.cli.console import check_output, naming_places, progress_bar, showing_warnings
-from roadict.cli.help import examples
+from roadict.cli.help import add_command
 from roadict.cli.options import (
     AlgorithmOption,
     BoundOption,
@@ -22,7 +22,7 @@ from roadict.cli.options import (
     SparseOption,
     WeightOption,
 )
-from roadict.wording import plural
+from roadict.wording import of, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,13 +34,13 @@ BLOCK_NUMBERS = 2**24
 
 def add_commands(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command(
-        epilog=examples(
-            "roadict encode model.npz new.npy -o codes.npz",
-            "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
-            "roadict encode model.npz new.npy -o codes.npz --sparse",
-        )
-    )(encode)
+    add_command(
+        app,
+        encode,
+        "roadict encode model.npz new.npy -o codes.npz",
+        "roadict encode model.npz new.npy -o codes.npz --algorithm omp -s 3",
+        "roadict encode model.npz new.npy -o codes.npz --sparse",
+    )
 
 
 def encode(
@@ -57,9 +57,10 @@ def encode(
     key: KeyOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Encode signals in a learned dictionary, one row of codes per signal.
+    """Encode signals in a learned dictionary.
 
-    A .npy file is read in blocks of rows. With --sparse, the codes take memory for their nonzeros only.
+    The output has a row of codes per signal. A .npy file is read in blocks of rows. With --sparse, the codes take
+    memory for their nonzeros only.
     """
     check_output(output, (".npz",) if sparse else (".npz", ".npy"), inputs=(model_file, data))
     import numpy as np
@@ -85,7 +86,7 @@ def encode(
             if not quiet:
                 error.add(block, parts[-1])
             done += len(block)
-            advance(done, n_samples, f"{done} of {n_samples} samples")
+            advance(done, n_samples, of(done, n_samples, "sample"))
     codes: Any = vstack(parts, format="csr") if sparse else np.concatenate(parts)
 
     def write(path: Path) -> None:

@@ -1,36 +1,41 @@
 """The commands for the paper's figures and tables: reproduce, report."""
 
+import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from roadict.cli.console import SIGNAL_BASE, check_output, progress_bar
-from roadict.cli.help import examples
+from roadict.cli.help import add_command
 from roadict.cli.options import QuietOption
 from roadict.extras import PAGES, require
-from roadict.runs.signals import WorkStoppedError, hang_up
+from roadict.runs.signals import WorkStoppedError, hang_up, interrupted, postponed
+from roadict.wording import agree, no_folder, of, plural
 
 if TYPE_CHECKING:
     from roadict.experiments.plan import Trial
 
+LOKY = f"{os.sep}loky{os.sep}"
+"""Part of the file names of the package that starts and feeds worker processes."""
 METHODS = ("all", "road", "others")
 OutOption = Annotated[Path, typer.Option(help="Folder for the rows, one file per experiment.")]
 
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands for experiments."""
-    app.command(
-        epilog=examples(
-            "roadict reproduce noisy --trials 20",
-            "roadict reproduce all --trials 3 --data folder",
-            "roadict reproduce all --methods road --engine cuda",
-        )
-    )(reproduce)
-    app.command(epilog=examples("roadict report roadict-results"))(report)
+    add_command(
+        app,
+        reproduce,
+        "roadict reproduce noisy --trials 20",
+        "roadict reproduce all --trials 3 --data folder",
+        "roadict reproduce all --methods road --engine cuda",
+    )
+    add_command(app, report, "roadict report roadict-results")
 
 
 def reproduce(
@@ -51,7 +56,10 @@ def reproduce(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Reproduce a figure or table of the paper, row by row; resumes after a stop."""
+    """Reproduce a figure or table of the paper.
+
+    Rows are saved one by one; the same command resumes after a stop.
+    """
     require("roadict reproduce", *PAGES, extra="experiments")
     import joblib
 
@@ -64,8 +72,7 @@ def reproduce(
     checks.one_of("--methods", methods, METHODS)
     checks.threads("--jobs", jobs)
     if data is not None and not data.is_dir():
-        state = "is not a folder" if data.exists() else "No such file or directory"
-        raise ValueError(f"--data {data}: {state}; pass a folder that holds the paper's pictures")
+        raise ValueError(f"--data: {no_folder(data)}; pass a folder that holds the paper's pictures")
     plans = [with_images(experiment, data) for experiment in chosen(name)]
     for plan in plans:
         if plan.pictures is not None and not quiet:
@@ -77,9 +84,10 @@ def reproduce(
         if methods == "all" or trial.method.is_road == (methods == "road")
     ]
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
-    _run_trials(planned, out, workers, data, quiet)
+    with _telling_what_is_saved(planned, out):
+        _run_trials(planned, out, workers, data, quiet)
     if not quiet:
-        typer.echo(f"{len(planned)} rows: {out}")
+        typer.echo(f"{plural(len(planned), 'row')}: {out}")
         typer.echo(f"to make the page: roadict report {out}")
 
 
@@ -110,16 +118,18 @@ def report(
 
 def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
     """Run the trials that have no row yet, with a progress bar over all trials."""
-    from roadict.experiments.cost import RemainingTime, seconds
+    from roadict.experiments.cost import MEASURED_ON, RemainingTime, seconds
     from roadict.experiments.runner import pending, run
-    from roadict.progress.words import duration
+    from roadict.progress.words import roughly
 
     remaining, total = pending(planned, out), len(planned)
     done = total - len(remaining)
     if not quiet:
-        estimate = duration(sum(map(seconds, remaining)) / jobs)
-        before = f"{done} of {total} trials are done already; " if done else ""
-        typer.echo(f"{before}{len(remaining)} trials, {jobs} at a time: about {estimate} on idle cores", err=True)
+        estimate = roughly(sum(map(seconds, remaining)))
+        before = f"{of(done, total, 'trial')} {agree(done)} done already; " if done else ""
+        count = f"{plural(len(remaining), 'trial')}, {jobs} at a time"
+        cost = f"about {estimate} of CPU time on {MEASURED_ON}, plus compiling on the first run"
+        typer.echo(f"{before}{f'{count}: {cost}' if remaining else 'nothing is left to do'}", err=True)
     work = RemainingTime(remaining, jobs)
     with progress_bar(quiet, "trials", work) as advance:
 
@@ -130,28 +140,34 @@ def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None,
             text = f"{done} of {total}  {trial.experiment} {trial.panel} {trial.method.name}"
             advance(done, total, text)
 
-        number = signal.SIGINT
-
-        def end(received: int, frame: object) -> None:
-            nonlocal number
-            number = signal.Signals(received)
-            raise KeyboardInterrupt  # which also ends the processes of joblib in order
-
-        try:
-            with _handled_by(end):
-                run(remaining, out, jobs=jobs, data=data, finished=finished)
-        except KeyboardInterrupt:
-            written = total - len(pending(planned, out))  # the last row may be written, but not yet reported
-            text = f"stopped; {written} of {total} rows are saved in {out}; run the same command again to continue"
-            raise WorkStoppedError(text, SIGNAL_BASE + number) from None
+        run(remaining, out, jobs=jobs, data=data, finished=finished)
 
 
 @contextmanager
-def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP."""
-    before = {number: signal.signal(number, handler) for number in (signal.SIGTERM, *hang_up())}
+def _telling_what_is_saved(planned: "list[Trial]", out: Path) -> Iterator[None]:
+    """End the block in order at SIGTERM, SIGHUP, and Ctrl-C unless it is ignored, and say how many rows there are."""
+    from roadict.experiments.runner import pending
+
+    received: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if received or postponed(number, frame) or postponed(number, frame, LOKY):
+            return
+        received.append(number)
+        raise KeyboardInterrupt  # which also ends the processes of joblib in order
+
+    ours = (signal.SIGINT,) * (signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupted))
+    before = {number: signal.signal(number, end) for number in (*ours, signal.SIGTERM, *hang_up())}
     try:
         yield
+    except BaseException:
+        if not received:
+            raise
+        # Workers may have been sent the signal, too, and be missed first.
+        written = len(planned) - len(pending(planned, out))  # the last row may be written, but not yet reported
+        saved = f"{of(written, len(planned), 'row')} {agree(written)} saved in {out}"
+        text = f"stopped; {saved}; run the same command again to continue"
+        raise WorkStoppedError(text, SIGNAL_BASE + received[0]) from None
     finally:
         for number, old in before.items():
             signal.signal(number, old)

@@ -1,12 +1,50 @@
-"""Help epilogs with examples, and messages for usage errors."""
+"""Help in groups of options, epilogs with examples, and messages for usage errors."""
 
+from collections.abc import Callable
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 # Typer bundles Click since 0.24 and depended on it before; this is the class in both cases.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Raised if the command line cannot be parsed."""
+
+FEW_OPTIONS = 8
+"""Options up to which a command lists them under one heading."""
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in groups, and whose summary in the overview is wrapped, never cut."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the first sentence of the help, whatever its length."""
+        return super().get_short_help_str(limit=1000)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and then the options, by their ``rich_help_panel``; the others come last."""
+        shown = [(parameter, parameter.get_help_record(ctx)) for parameter in self.get_params(ctx)]
+        known = [(parameter, record) for parameter, record in shown if record is not None]
+        arguments = [record for parameter, record in known if parameter.param_type_name == "argument"]
+        options = [
+            (getattr(parameter, "rich_help_panel", None), record)
+            for parameter, record in known
+            if parameter.param_type_name == "option"
+        ]
+        groups: dict[str | None, list[tuple[str, str]]] = {}
+        for panel, record in options:
+            groups.setdefault(panel if len(options) > FEW_OPTIONS else None, []).append(record)
+        others = groups.pop(None, [])
+        sections = {"Arguments": arguments, **groups, "Other options" if groups else "Options": others}
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def add_command(app: typer.Typer, function: Callable[..., None], *lines: str) -> None:
+    """Add a command to the program, with examples of its use."""
+    app.command(cls=Command, epilog=examples(*lines))(function)
 
 
 def examples(*lines: str) -> str:

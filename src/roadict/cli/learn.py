@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,23 +11,19 @@ import typer
 
 from roadict.cli.choice import check_choice, curve_path, parse_components, road_cv, show_choice
 from roadict.cli.console import (
-    BAD_INPUT,
-    EXPECTED_ERRORS,
     SIGNAL_BASE,
     check_output,
-    error_text,
     naming_places,
     parse_number_or_auto,
     parse_one_or_three,
     parse_seconds,
     parse_signs,
-    print_error,
-    progress_bar,
     showing_warnings,
-    snapshot_callback,
     stop_notice,
+    telling_what_was_written,
 )
-from roadict.cli.help import examples
+from roadict.cli.fitting import fit_with_progress
+from roadict.cli.help import add_command
 from roadict.cli.options import (
     AlphaOption,
     BetaOption,
@@ -59,14 +54,13 @@ from roadict.cli.options import (
     TimeoutOption,
     TolOption,
 )
+from roadict.cli.several import SilentExitError, part_of_codes, report_once, report_once_per_machine, write_part
 from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, kept_at_interrupt, stop_requests
 from roadict.wording import plural
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
     from roadict.ranks.comm import Comm
@@ -76,14 +70,6 @@ if TYPE_CHECKING:
 SIGNAL_GRACE = 3.0
 """Seconds within which torchrun forwards a signal that the terminal has already sent to all processes."""
 EVERY = "60s"
-
-
-class SilentExitError(Exception):
-    """Exit with a status and no message: another rank reports the reason."""
-
-    def __init__(self, code: int = BAD_INPUT) -> None:
-        super().__init__()
-        self.code = code
 
 
 class CheckpointOptions(NamedTuple):
@@ -108,48 +94,48 @@ class Task(NamedTuple):
 
 def add_commands(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command(
-        epilog=examples(
-            "roadict learn patches.npy -k 64 -o model.npz --seed 0",
-            "roadict learn patches.npy -k auto -o model.npz",
-            "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
-            "roadict learn spectra.csv -k 16 -o parts.npz --positive both --fixed known.csv",
-            "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
-            "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
-            "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
-        )
-    )(learn)
+    add_command(
+        app,
+        learn,
+        "roadict learn patches.npy -k 64 -o model.npz --seed 0",
+        "roadict learn patches.npy -k auto -o model.npz",
+        "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
+        "roadict learn spectra.csv -k 16 -o parts.npz --positive both --fixed known.csv",
+        "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
+        "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
+        "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
+    )
 
 
 def learn(
     data: PartsArgument,
     output: ModelOption,
+    key: KeyOption = None,
+    missing: MissingOption = False,
     n_components: ComponentsOption = None,
     method: MethodOption = "road",
-    coder: CoderOption = None,
-    sparsity: SparsityOption = None,
     positive: PositiveOption = None,
     fixed: FixedOption = None,
-    formulation: FormulationOption = "constrained",
     epsilon: EpsilonOption = "auto",
     alpha: AlphaOption = None,
+    coder: CoderOption = None,
+    sparsity: SparsityOption = None,
+    formulation: FormulationOption = "constrained",
     beta: BetaOption = None,
     rho: RhoOption = "auto",
     max_iter: IterationsOption = None,
     tol: TolOption = 1e-4,
     n_init: StartsOption = None,
-    missing: MissingOption = False,
-    engine: EngineOption = "auto",
-    stability: StabilityOption = False,
     seed: SeedOption = None,
+    engine: EngineOption = "auto",
     jobs: RankJobsOption = None,
+    stability: StabilityOption = False,
+    quiet: QuietOption = False,
     checkpoint: CheckpointOption = None,
     every: EveryOption = EVERY,
     resume: ResumeOption = False,
     codes: CodesOption = "parts",
     timeout: TimeoutOption = "10min",
-    key: KeyOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Learn a dictionary from signals and save it as a model.
 
@@ -170,7 +156,7 @@ def learn(
         "--missing": (missing, False),
         "--fixed": (fixed, None),
     }
-    with _report_once_per_machine():
+    with report_once_per_machine():
         run |= parse_signs("--positive", positive)
         saving = _checkpoint_options(checkpoint, every, resume, codes)
         timeout_s = parse_seconds("--timeout", timeout, minimum=1.0)
@@ -197,7 +183,7 @@ def learn(
                 alpha=alpha,
                 **run,
             )
-    with process_group(timeout_s, engine) as comm, _report_once(comm), _checkpointing(saving, comm) as (settings, text):
+    with process_group(timeout_s, engine) as comm, report_once(comm), _checkpointing(saving, comm) as (settings, text):
         task = Task(data, key, fixed, output, codes == "gather", stability, quiet or comm.rank > 0)
         _learn(make() if settings is None else make(checkpoint=settings), task, text, comm)
 
@@ -239,37 +225,6 @@ def _checkpoint_options(checkpoint: Path | None, every: str, resume: bool, codes
         raise ValueError(f"--codes {codes} must be parts or gather")
     interval = parse_seconds("--every", every)
     return None if checkpoint is None else CheckpointOptions(checkpoint, interval, resume)
-
-
-@contextlib.contextmanager
-def _report_once_per_machine() -> Iterator[None]:
-    """Report wrong options once: all processes of one torchrun have the same."""
-    try:
-        yield
-    except ValueError:
-        if int(os.environ.get("LOCAL_RANK", "0")) > 0:
-            raise SilentExitError from None
-        raise
-
-
-@contextlib.contextmanager
-def _report_once(comm: "Comm") -> Iterator[None]:
-    """Report an error that several ranks share once, and at once: torchrun stops all ranks after the first exit."""
-    from roadict.engines.gpu.cuda import GpuError
-    from roadict.ranks.collectives import OtherRankError
-    from roadict.ranks.comm import RankLostError, is_first_to_report
-
-    try:
-        yield
-    except OtherRankError:
-        raise SilentExitError from None
-    except RankLostError:
-        raise
-    except (*EXPECTED_ERRORS, GpuError) as failure:
-        text = error_text(failure)
-        if is_first_to_report(comm, text):
-            print_error(text)
-        raise SilentExitError from None
 
 
 @contextlib.contextmanager
@@ -330,19 +285,20 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     if comm.size > 1 and own is not None:
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
         if not task.gather:
-            on_all_ranks(comm, lambda: _write_part(output, own, comm))
+            on_all_ranks(comm, lambda: write_part(output, own, comm))
     on_all_ranks(comm, lambda: write_or_rescue(model.save, output) if comm.rank == 0 else None)
     stability = task.stability and not interrupted
-    if stability:
-        measure_and_save(model, X, output, task.quiet)
-    if hasattr(model, "cv_results_"):
-        show_choice(model, curve_path(output), task.quiet)
+    with telling_what_was_written([output]):
+        if stability:
+            measure_and_save(model, X, output, task.quiet)
+        if hasattr(model, "cv_results_"):
+            show_choice(model, curve_path(output), task.quiet)
     if not task.quiet:
         report(model)
         if stability:
             typer.echo(stability_summary(model.atom_stability_))
         if comm.size > 1 and not task.gather and own is not None:
-            typer.echo(f"codes: {_part(output, 0, comm.size, own)} and so on, in sample order")
+            typer.echo(f"codes: {part_of_codes(output, 0, comm.size, own)} and so on, in sample order")
         typer.echo(f"model: {output}")
     if interrupted:
         raise WorkStoppedError(f"interrupted: the best so far is in {output}")
@@ -358,61 +314,7 @@ def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:
         if draws:
             check_output(curve_path(task.output), (".svg",), inputs)
     if comm.size > 1 and not task.gather:
-        check_output(_part(task.output, comm.rank, comm.size), (".npy",), inputs)
-
-
-def _part(output: Path, rank: int, size: int, codes: Any = None) -> Path:
-    """File with a rank's codes; sparse ones are a file of SciPy."""
-    from roadict.tensors import is_sparse
-
-    return output.with_name(f"{output.stem}.codes-{rank}-of-{size}.{'npz' if is_sparse(codes) else 'npy'}")
-
-
-def _write_part(output: Path, codes: Any, comm: "Comm") -> None:
-    import numpy as np
-    from scipy.sparse import save_npz
-
-    from roadict.files.atomic import atomic_write
-    from roadict.tensors import is_sparse
-
-    with atomic_write(_part(output, comm.rank, comm.size, codes)) as file:
-        (save_npz if is_sparse(codes) else np.save)(file, codes)
-
-
-def fit_with_progress(
-    model: "Learned", X: "NDArray[Any]", quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
-) -> None:
-    """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
-
-    The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
-    options have been checked.
-    """
-    from roadict.progress.output import say
-    from roadict.progress.terminal import run_text, steps_of
-
-    if quiet:
-        with showing_warnings():
-            model.fit(X)
-        return
-    with showing_warnings(), progress_bar(quiet, "learning", span=span) as advance:
-        callback = snapshot_callback(quiet)
-        headings = [heading]
-
-        def choosing(done: int, total: int, text: str) -> None:
-            if headings:
-                say(headings.pop())
-            advance(done, total, f"choosing the number of atoms  {text}")
-
-        if hasattr(model, "n_splits"):
-            model._progress = choosing
-        for index, snapshot in enumerate(model.iter_fit(X)):
-            if headings:
-                say(headings.pop())
-            if index == 0 and snapshot.iteration > 1:
-                say(f"resumed after iteration {snapshot.iteration - 1}")
-            if callback is not None:
-                callback(snapshot)
-            advance(*steps_of(snapshot), run_text(snapshot))
+        check_output(part_of_codes(task.output, comm.rank, comm.size), (".npy",), inputs)
 
 
 def _check_two_stage(method: str, road: dict[str, tuple[Any, Any]]) -> None:

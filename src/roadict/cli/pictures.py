@@ -15,12 +15,14 @@ from roadict.cli.console import (
     showing_warnings,
     snapshot_callback,
     stop_notice,
+    telling_what_was_written,
 )
-from roadict.cli.help import examples
-from roadict.cli.options import JobsOption, QuietOption
+from roadict.cli.help import add_command
+from roadict.cli.options import COMPUTATION, MODEL, OUTPUT, JobsOption, QuietOption
 from roadict.extras import PICTURES, require
 from roadict.progress.output import say
 from roadict.runs.signals import Interrupt, WorkStoppedError, kept_at_interrupt
+from roadict.wording import agree, no_folder, of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,55 +33,71 @@ LARGE_PICTURE = 2**29
 """Pixels of an enlarged picture that take some minutes."""
 
 InputArgument = Annotated[Path, typer.Argument(metavar="PICTURE", help="Grey or RGB, 8 or 16 bits; alpha preserved.")]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.")]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", help="Picture to write: .png, .tif, .jpg or .bmp.", rich_help_panel=OUTPUT)
+]
 CompareOption = Annotated[
     Path | None,
-    typer.Option(help="Original to compare with: prints PSNR and SSIM, and writes OUTPUT-compare.png."),
+    typer.Option(
+        help="Original to compare with: prints PSNR and SSIM, and writes OUTPUT-compare.png.", rich_help_panel=OUTPUT
+    ),
 ]
 SO_FAR = "the patches are still coded, with the dictionary learned so far, and the picture will be saved"
-SeedOption = Annotated[int, typer.Option(min=0, help="Random seed; same seed, same result.")]
+SeedOption = Annotated[
+    int, typer.Option(min=0, help="Random seed; same seed, same result.", rich_help_panel=COMPUTATION)
+]
 
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands for pictures."""
-    app.command(
-        epilog=examples(
-            "roadict upscale photo.png -o big.png --scale 3",
-            "roadict upscale small.png -o big.png --scale 2 --train folder",
-        )
-    )(upscale)
-    app.command(
-        epilog=examples(
-            "roadict denoise noisy.png -o clean.png",
-            "roadict denoise noisy.png -o clean.png --sigma 20 --compare original.png",
-        )
-    )(denoise)
-    app.command(
-        epilog=examples(
-            "roadict inpaint holes.png -o filled.png --mask mask.png",
-            "roadict inpaint transparent.png -o filled.png",
-        )
-    )(inpaint)
+    add_command(
+        app,
+        upscale,
+        "roadict upscale photo.png -o big.png --scale 3",
+        "roadict upscale small.png -o big.png --scale 2 --train folder",
+    )
+    add_command(
+        app,
+        denoise,
+        "roadict denoise noisy.png -o clean.png",
+        "roadict denoise noisy.png -o clean.png --sigma 20 --compare original.png",
+    )
+    add_command(
+        app,
+        inpaint,
+        "roadict inpaint holes.png -o filled.png --mask mask.png",
+        "roadict inpaint transparent.png -o filled.png",
+    )
 
 
 def upscale(
     picture: InputArgument,
     output: OutputOption,
-    scale: Annotated[int, typer.Option(help="2, 3 or 4.")] = 3,
+    scale: Annotated[int, typer.Option(help="2, 3 or 4.", rich_help_panel=MODEL)] = 3,
     train: Annotated[
-        Path | None, typer.Option(help="Folder of training pictures. Default: those of scikit-image.")
+        Path | None,
+        typer.Option(help="Folder of training pictures. Default: those of scikit-image.", rich_help_panel=MODEL),
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="Trained model (.npz) to use instead.")] = None,
-    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.")] = "anchored",
+    model: Annotated[
+        Path | None, typer.Option(help="Trained model (.npz) to use instead.", rich_help_panel=MODEL)
+    ] = None,
+    approach: Annotated[str, typer.Option(help="anchored, zeyde or yang.", rich_help_panel=MODEL)] = "anchored",
     method: Annotated[
-        str, typer.Option(help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.")
+        str,
+        typer.Option(
+            help="How the dictionary is learned: road, ksvd, mod, blotless, ..., or random patches.",
+            rich_help_panel=MODEL,
+        ),
     ] = "road",
     compare: CompareOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Upscale a picture with detail learned from others; the first use trains a model and caches it."""
+    """Upscale a picture with detail learned from others.
+
+    The first use trains a model and caches it.
+    """
     require("roadict upscale", *PICTURES)
     training_files = [] if train is None else _pictures_in(train)
     _check_files(output, compare, picture, model, *training_files)
@@ -123,7 +141,8 @@ def upscale(
         unit = dtypes.white(small)
         bigger = enlarge(dtypes.split(small, unit).colour, scale)
         plain = dtypes.join(dtypes.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
-        _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
+        with telling_what_was_written([output]):
+            _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
     _done(output, big, quiet)
 
 
@@ -136,7 +155,7 @@ def denoise(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove noise from a picture, by a dictionary learned from the picture itself.
+    """Remove noise from a picture, by a dictionary learned from it.
 
     Ctrl-C ends the learning: the picture is made with the dictionary so far. A second one discards it.
     """
@@ -159,10 +178,7 @@ def denoise(
         result = clean(
             noisy, share * white, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
-    files.write_picture(output, result)
-    if original is not None:
-        _compare(output, original, {"noisy": noisy, "roadict": result})
-    _done(output, result, quiet, interrupt)
+    _finish(output, original, {"noisy": noisy, "roadict": result}, quiet, interrupt)
 
 
 def inpaint(
@@ -176,7 +192,9 @@ def inpaint(
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Fill in missing pixels, by a dictionary learned from the others. Without a mask: transparent pixels.
+    """Fill in missing pixels, by a dictionary learned from the others.
+
+    Without a mask, these are the transparent pixels.
 
     Ctrl-C ends the learning: the picture is made with the dictionary so far. A second one discards it.
     """
@@ -190,17 +208,15 @@ def inpaint(
     files.check_writable(output, holes)
     missing = missing_pixels(holes, None if mask is None else files.read_mask(mask))
     original = _original(compare, holes.shape[:2], holes)
+    count = int(missing.sum())
     if not quiet:
-        say(f"{missing.sum()} of {missing.size} pixels are missing")
+        say(f"{of(count, missing.size, 'pixel')} {agree(count)} missing")
     notice = stop_notice(quiet, SO_FAR)
     with kept_at_interrupt(notice) as interrupt, showing_warnings(), progress_bar(quiet, "filling") as advance:
         result = fill(
             holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
-    files.write_picture(output, result)
-    if original is not None:
-        _compare(output, original, {"input": holes, "roadict": result})
-    _done(output, result, quiet, interrupt)
+    _finish(output, original, {"input": holes, "roadict": result}, quiet, interrupt)
 
 
 def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:
@@ -221,7 +237,7 @@ def _pictures_in(folder: Path) -> list[Path]:
     from roadict.pictures.files import SUFFIXES
 
     if not folder.is_dir():
-        raise ValueError(f"--train {folder} is not a folder; pass one that holds pictures")
+        raise ValueError(f"--train: {no_folder(folder)}; pass a folder that holds pictures")
     here = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     found = sorted(path for path in here if not path.name.startswith("."))
     if not found:
@@ -269,6 +285,20 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
         typer.echo(f"{name}: PSNR {psnr(result, truth):.2f} dB, SSIM {ssim:.4f}")
     files.write_picture(_comparison(output), dtypes.side_by_side([*others.values(), original]))
     typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
+
+
+def _finish(
+    output: Path, original: Picture | None, shown: dict[str, Picture], quiet: bool, interrupt: Interrupt
+) -> None:
+    """Write the last of the pictures, and compare them with the original if there is one."""
+    from roadict.pictures import files
+
+    result = list(shown.values())[-1]
+    files.write_picture(output, result)
+    if original is not None:
+        with telling_what_was_written([output]):
+            _compare(output, original, shown)
+    _done(output, result, quiet, interrupt)
 
 
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from roadict.cli.console import SIGNAL_BASE, progress_bar, showing_warnings
 from roadict.runs.signals import WorkStoppedError
+from roadict.wording import agree, of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,8 @@ def stability_summary(stability: "NDArray[Any]") -> str:
     from roadict.metrics import STABLE
 
     stable = int((stability >= STABLE).sum())
-    return f"{stable} of {len(stability)} atoms are stable: they recur in halves of the data ({STABLE} or more)"
+    verdict = agree(stable, "is stable: it recurs", "are stable: they recur")
+    return f"{of(stable, len(stability), 'atom')} {verdict} in halves of the data ({STABLE} or more)"
 
 
 def stability_table(stability: "NDArray[Any]", usage: "NDArray[Any]") -> str:

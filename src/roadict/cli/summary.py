@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from roadict.wording import plural
+from roadict.wording import of, plural
 
 if TYPE_CHECKING:
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
@@ -19,7 +19,7 @@ def report(model: "Learned") -> None:
         f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}{_starts(model)}: "
         f"objective {model.objective_:.6g}, relative error {model.error_:.2e}, "
         f"{model.atom_usage_.sum():.2f} coefficients per sample, "
-        f"{unused} of {plural(len(model.components_), 'atom')} unused"
+        f"{of(unused, len(model.components_), 'atom')} unused"
     )
     if text := constraints_text(model):
         typer.echo(f"constraints: {text}")

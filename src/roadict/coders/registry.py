@@ -19,6 +19,7 @@ from roadict.coders.omp import omp
 from roadict.coders.scaling import ScaledProblem, rescale, scale_problem
 from roadict.coders.subspace_pursuit import subspace_pursuit
 from roadict.coders.threshold import threshold
+from roadict.wording import agree, of
 
 Array = NDArray[np.floating]
 
@@ -237,8 +238,9 @@ def _warn_unless_met(problem: ScaledProblem, dictionary: Array, codes: Any, boun
     n_unmet = int((sizes[0] > (bounds + UNMET) * sizes[1]).sum())
     if n_unmet:
         warn_user(
-            f"{n_unmet} of {len(bounds)} samples have no nonnegative codes within epsilon={bounds.max():g}; they are "
-            "coded by nonnegative least squares; pass a larger epsilon, or positive_code=False",
+            f"{of(n_unmet, len(bounds), 'sample')} {agree(n_unmet, 'has', 'have')} no nonnegative codes within "
+            f"epsilon={bounds.max():g}; {agree(n_unmet, 'it is', 'they are')} coded by nonnegative least "
+            "squares; pass a larger epsilon, or positive_code=False",
             ConvergenceWarning,
         )
 

@@ -1,17 +1,20 @@
 """The page of the demo: planted and learned atoms, and a picture enlarged with a dictionary."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from roadict.drawing.charts import Mark
-from roadict.drawing.curves import Curve, Spread, line_plot
+from roadict import __version__
+from roadict.demo.charts import convergence, objective, scientific
 from roadict.drawing.markup import render
-from roadict.drawing.raster import atom_sheet, data_uri, png
+from roadict.drawing.raster import atom_sheet, data_uri, grey, mosaic, png
 from roadict.drawing.shown import Shown, shown
 from roadict.estimators import ROAD
-from roadict.metrics import dictionary_error, match_atoms, psnr
+from roadict.metrics import match_atoms, psnr
 from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
 from roadict.pictures.superresolution import ENLARGING, enlarging_cost, training_stages
@@ -20,19 +23,15 @@ from roadict.progress.stages import Progress, Stages
 from roadict.progress.terminal import silent
 from roadict.progress.words import duration
 from roadict.synthetic import Planted
-
-if TYPE_CHECKING:
-    from roadict.runs.history import History
+from roadict.wording import of, plural
 
 SCALE = 3
 ATOMS = 128
 SIDE = 150
 """Side of the training pictures: large enough to learn from in a second or two."""
 FOUND = 0.99
-ROUNDING = 1e-6
-"""Recovery error up to which atoms count as equal."""
-POINTS = 40
-"""Iterations in the figure of the run."""
+SHEET_COLUMNS = 16
+"""Atoms in a row of their picture."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,7 @@ class Times(NamedTuple):
 
 def found_atoms(model: ROAD, truth: Planted) -> int:
     """Return the number of planted atoms that were found: with a learned one of |cosine| above 0.99."""
-    indices, _ = match_atoms(model.components_, truth.dictionary)
-    return int((np.abs(np.sum(truth.dictionary * model.components_[indices], axis=1)) > FOUND).sum())
+    return int((np.sum(truth.dictionary * _matched(truth, model), axis=1) > FOUND).sum())
 
 
 def headline(found: int, n_components: int, times: Times) -> str:
@@ -72,7 +70,9 @@ def headline(found: int, n_components: int, times: Times) -> str:
     return f"{found} of {n_components} atoms found in {duration(times.learning)}{more}"
 
 
-def make_demo_page(truth: Planted, model: ROAD, times: Times, seed: int, report: Progress = silent) -> str:
+def make_demo_page(
+    truth: Planted, model: ROAD, times: Times, seed: int, report: Progress = silent, made: datetime | None = None
+) -> str:
     """Enlarge the picture and write the page.
 
     Parameters
@@ -85,102 +85,110 @@ def make_demo_page(truth: Planted, model: ROAD, times: Times, seed: int, report:
     seed : int
     report : callable, default=silent
         Called with steps done, steps in all, and a text.
+    made : datetime, default=None
+        When the page was made; None: now.
 
     Returns
     -------
     str
         HTML.
     """
-    pairs = _pairs(truth, model)
-    lines = _run(model.history_)
+    pictures, sheet = enlarged(seed, report)
+    run, run_chart = convergence(model.history_)
+    goal, goal_chart = objective(model.history_, float(np.abs(truth.codes).sum()))
     return render(
         "demo",
         "demo.html",
         seed=seed,
+        version=__version__,
+        made=(made or datetime.now().astimezone()).replace(microsecond=0),
         n_samples=len(truth.data),
         n_features=truth.dictionary.shape[1],
         n_components=len(truth.dictionary),
         sparsity=int((truth.codes[0] != 0).sum()),
         headline=headline(found_atoms(model, truth), len(truth.dictionary), times),
         found=found_atoms(model, truth),
-        recovery=recovery_text(dictionary_error(model.components_, truth.dictionary)),
+        recovery=recovery_text(model, truth, scientific),
         iterations=model.n_iter_,
         learning=duration(times.learning),
         compiling=duration(times.compiling) if times.compiling >= MIN_SECONDS else "",
-        pairs=pairs,
-        lines=lines,
-        figure=line_plot(
-            lines,
-            "iterations",
-            y_label="relative size",
-            log_x=True,
-            title="residuals and data error of the run, and the data error of the fit returned",
-            marks=_marks(model),
-        ),
-        pictures=enlarged(seed, report),
+        pairs=_pairs(truth, model),
+        exact=bool(model.exact_),
+        charts=[(run, run_chart), (goal, goal_chart)],
+        pictures=pictures,
         picture_atoms=ATOMS,
+        sheet=sheet,
     )
 
 
-def enlarged(seed: int, report: Progress = silent) -> list[Shown]:
-    """A cat three times larger: input, bicubic, ROAD, and original."""
+def enlarged(seed: int, report: Progress = silent) -> tuple[list[Shown], str]:
+    """Enlarge a cat three times: input, bicubic, ROAD and original, and all atoms, the largest first, as a data URI."""
     import skimage.data
 
-    cat = luma(skimage.data.chelsea()[15:270, 75:405] / 255)
+    cat = skimage.data.chelsea()[15:270, 75:405] / 255
     training = [
         np.asarray(luma(getattr(skimage.data, name)() / 255))[50 : 50 + SIDE, 50 : 50 + SIDE]
         for name in ("coffee", "camera", "grass")
     ]
-    small = resize(cat, tuple(length // SCALE for length in cat.shape))
+    small = np.clip(_resized(cat, (cat.shape[0] // SCALE, cat.shape[1] // SCALE)), 0, 1)
     recipe = Recipe(max_samples=2000)
     model = SuperResolution(SCALE, approach="zeyde", n_components=ATOMS, max_iter=60, recipe=recipe, random_state=seed)
     whole = Stages({"training": training_stages(model, training).cost, ENLARGING: enlarging_cost(model, small)})
     model.fit(training, whole.part("training", report))
-    by_road, bicubic = model.predict(small, whole.part(ENLARGING, report)), resize(small, cat.shape)
-    given = np.kron(small, np.ones((SCALE, SCALE)))
-    return [
-        shown("input", psnr(given, cat), png(given)),
-        shown("bicubic", psnr(bicubic, cat), png(bicubic)),
-        shown("ROAD", psnr(by_road, cat), png(by_road), png(atom_sheet(model.predictor_.arrays()["high"]))),
-        shown("original", None, png(cat)),
-    ]
+    results = {
+        "input": np.kron(small, np.ones((SCALE, SCALE, 1))),
+        "bicubic": np.clip(_resized(small, cat.shape[:2]), 0, 1),
+        "ROAD": model.predict(small, whole.part(ENLARGING, report)),
+    }
+    pictures = [shown(name, psnr(luma(result), luma(cat)), png(result)) for name, result in results.items()]
+    atoms = model.predictor_.arrays()["high"]
+    largest = atoms[np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")]
+    sheet = data_uri(png(grey(mosaic(largest, SHEET_COLUMNS))))
+    return [*pictures, shown("original", None, png(cat))], sheet
 
 
-def recovery_text(error: float) -> str:
-    """Say in words how far the learned atoms are from the planted ones.
+def _resized(picture: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
+    """Resize every colour."""
+    planes: list[NDArray[np.floating]] = [resize(picture[..., colour], shape) for colour in range(picture.shape[2])]
+    return np.stack(planes, axis=2)
+
+
+def recovery_text(model: ROAD, truth: Planted, number: Callable[[float], str] = "{:.0e}".format) -> str:
+    """Say in words how many planted atoms were found, and how near the learned ones are.
+
+    Parameters
+    ----------
+    model : ROAD
+    truth : Planted
+    number : callable
+        Writes an error.
 
     Examples
     --------
-    >>> recovery_text(3e-17), recovery_text(0.0123)
-    ('all atoms equal the planted ones, up to rounding', 'recovery error 0.012 (about 0.4 if none is recovered)')
+    >>> from roadict.synthetic import planted
+    >>> truth = planted(100, 4, 3, sparsity=1, random_state=0)
+    >>> model = ROAD(3)
+    >>> model.components_ = -truth.dictionary
+    >>> recovery_text(model, truth)
+    'all 3 atoms found, largest error 0e+00'
     """
-    if error < ROUNDING:
-        return "all atoms equal the planted ones, up to rounding"
-    return f"recovery error {error:.2g} (about 0.4 if none is recovered)"
+    learned = _matched(truth, model)
+    errors = np.linalg.norm(truth.dictionary - learned, axis=1)
+    found, n_atoms = found_atoms(model, truth), len(errors)
+    if found == n_atoms:
+        return f"all {plural(n_atoms, 'atom')} found, largest error {number(float(errors.max()))}"
+    return f"{of(found, n_atoms, 'atom')} found; median error {number(float(np.median(errors)))}"
+
+
+def _matched(truth: Planted, model: ROAD) -> NDArray[np.floating]:
+    """The learned atoms in the order and with the signs of the planted ones."""
+    indices, signs = match_atoms(model.components_, truth.dictionary)
+    matched: NDArray[np.floating] = model.components_[indices] * signs[:, None]
+    return matched
 
 
 def _pairs(truth: Planted, model: ROAD) -> list[Pair]:
-    indices, signs = match_atoms(model.components_, truth.dictionary)
-    learned = model.components_[indices] * signs[:, None]
     return [
         Pair(data_uri(png(atom_sheet(true[None]))), data_uri(png(atom_sheet(own[None]))), float(true @ own))
-        for true, own in zip(truth.dictionary, learned, strict=True)
+        for true, own in zip(truth.dictionary, _matched(truth, model), strict=True)
     ]
-
-
-def _run(history: "History") -> list[Curve]:
-    """Residuals and data error along the iterations, at a few points."""
-    at = np.unique(np.geomspace(1, len(history["primal"]), POINTS).astype(int))
-    lines = []
-    for colour, name in enumerate((*history.residuals, "error")):
-        points = {int(i): float(history[name][i - 1]) for i in at}
-        lines.append(Curve(f"road-{name}", name, colour, {i: Spread(v, v, v, 1) for i, v in points.items()}))
-    return lines
-
-
-def _marks(model: ROAD) -> list[Mark]:
-    """Mark of the returned fit, whose error differs from that of the last iteration."""
-    finished = model.history_.finished
-    if finished is None or finished.error == 0:
-        return []
-    return [Mark(model.n_iter_, finished.error, f"{finished.label}: data error {finished.error:.0e}")]

@@ -12,6 +12,7 @@ from roadict.ranks.collectives import allgather_json, counts
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.seeds import RandomStateLike, seed_sequence
 from roadict.tensors import plain
+from roadict.wording import plural
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -69,12 +70,12 @@ def consistent_samples(data: Array, observed: Mask, comm: Comm, min_samples: int
     for rank, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise ValueError(
-                f"rank {rank} has samples of {kind[0]} features in {kind[1]}, rank 0 of {kinds[0][0]} in "
+                f"rank {rank} has samples of {plural(kind[0], 'feature')} in {kind[1]}, rank 0 of {kinds[0][0]} in "
                 f"{kinds[0][1]}; all ranks must have the same"
             )
     n_samples = sum(counts(comm, len(data)))
     if n_samples < min_samples:
-        found = f"Found {n_samples} sample(s) on {comm.size} ranks"
+        found = f"Found {plural(n_samples, 'sample')} on {comm.size} ranks"
         raise ValueError(f"{found} while a minimum of {min_samples} is required.")
     masked = any(allgather_json(comm, observed is not None))
     return data, np.ones(data.shape, bool) if masked and observed is None else observed

@@ -20,6 +20,7 @@ from roadict.road.stream import Samples, Stream, continued, seen_in
 from roadict.runs.driving import drive, observe
 from roadict.runs.loop import View
 from roadict.tensors import plain
+from roadict.wording import plural
 
 EXACT_ERROR = 1e-3
 """Relative error up to which a part of a stream of exact data still counts as exact."""
@@ -146,8 +147,8 @@ def check_stream(model: Any, before: Streaming | None) -> None:
         raise ValueError(f"the stream began with {', '.join(shown)}; set that back, or begin a new stream with a clone")
     if before is not None and model.n_components not in (None, len(model.components_)):
         raise ValueError(
-            f"n_components={model.n_components}, but the stream so far has {len(model.components_)} atoms; set it "
-            "back, or begin a new stream with a clone"
+            f"n_components={model.n_components}, but the stream so far has {plural(len(model.components_), 'atom')}; "
+            "set it back, or begin a new stream with a clone"
         )
     if before is None and hasattr(model, "components_"):
         raise ValueError("this model has no statistics to continue from; call fit, or partial_fit of a clone")

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from roadict import checks
 from roadict.tensors import is_sparse, plain
+from roadict.wording import plural
 
 Array = NDArray[np.floating]
 
@@ -37,15 +38,21 @@ def validate(
     X = checks.unmasked(plain(X), missing)
     if not missing:
         checks.no_nan(X, hasattr(estimator, "missing_values"), first_row)
-    data = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite="allow-nan" if missing else True,
-        ensure_min_samples=min_samples,
-    )
+    try:
+        data = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite="allow-nan" if missing else True,
+            ensure_min_samples=min_samples,
+        )
+    except ValueError:
+        checks.no_infinity(X, first_row)  # its place, which scikit-learn does not name
+        raise
+    if reset:
+        checks.same_names("fixed_atoms", getattr(estimator, "fixed_atoms", None), estimator)
     return checks.split_missing(data, missing, first_row)
 
 
@@ -66,7 +73,8 @@ def decode(codes: Any, dictionary: Array) -> Array:
     checked: Any = check_array(plain(codes), accept_sparse="csr", dtype=[np.float64, np.float32], input_name="codes")
     n_columns, n_components = checked.shape[1], len(dictionary)
     if n_columns != n_components:
-        raise ValueError(f"codes have {n_columns} columns, but the model has {n_components} atoms")
+        shapes = f"{plural(n_columns, 'column')}, but the model has {plural(n_components, 'atom')}"
+        raise ValueError(f"codes have {shapes}")
     samples: Array = checked @ dictionary.astype(checked.dtype)
     return samples
 

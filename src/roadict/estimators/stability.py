@@ -22,7 +22,7 @@ from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.road.plan import Parameters
 from roadict.seeds import STABILITY, RandomStateLike, streams
 from roadict.tensors import plain
-from roadict.wording import plural
+from roadict.wording import agree, plural
 
 Array = NDArray[np.floating]
 FloatArray = NDArray[np.float64]
@@ -102,8 +102,9 @@ def atom_stability(
         strengths.append(correlations if model.positive_code else np.abs(correlations))
     if unsettled:
         warn_user(
-            f"{unsettled} of {n_fits} fits of halves have not converged in max_iter={model.max_iter} iterations, and "
-            "stabilities may be too low; fit the model with a larger max_iter or tol",
+            f"{unsettled} of {n_fits} fits of halves {agree(unsettled, 'has', 'have')} not converged in "
+            f"max_iter={model.max_iter} iterations, and stabilities may be too low; fit the model with a "
+            "larger max_iter or tol",
             ConvergenceWarning,
         )
     stability: FloatArray = _matched(np.clip(strengths, 0.0, 1.0)).mean(axis=0)

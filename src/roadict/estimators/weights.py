@@ -13,6 +13,7 @@ from roadict.ranks.comm import Comm
 from roadict.road.fit import minimal_codes
 from roadict.road.multistart import Settings
 from roadict.road.plan import Plan
+from roadict.wording import of
 
 Array = NDArray[np.floating]
 Mask = NDArray[np.bool_] | None
@@ -55,7 +56,7 @@ def used_samples(data: Array, observed: Mask, weights: Array | None, comm: Comm)
 def few_weights(n_used: int, n_samples: int) -> str:
     """Return what to say of too few samples of weight above zero."""
     return (
-        f"sample_weight is above zero for {n_used} of {n_samples} samples; a fit needs at least {MIN_SAMPLES}: pass "
+        f"sample_weight is above zero for {of(n_used, n_samples, 'sample')}; a fit needs at least {MIN_SAMPLES}: pass "
         "more samples of weight above zero"
     )
 

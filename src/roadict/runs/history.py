@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.extras import require
+from roadict.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,7 @@ class History(Mapping[str, NDArray[np.float64]]):
         return len(self._columns)
 
     def __repr__(self) -> str:
-        return f"History({len(self['objective'])} iterations of {', '.join(self)})"
+        return f"History({plural(len(self['objective']), 'iteration')} of {', '.join(self)})"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame with one row per iteration, indexed from 1."""

@@ -9,6 +9,7 @@ from roadict.progress.words import duration
 from roadict.ranks.collectives import largest, norm
 from roadict.ranks.comm import SERIAL, Comm
 from roadict.runs.loop import Outcome
+from roadict.wording import plural
 
 Array = NDArray[np.floating]
 
@@ -58,6 +59,6 @@ def summary(fit: Fit) -> str:
     history = fit.outcome.history
     finish = ", by the exact finish" if fit.exact else ""
     return (
-        f"{fit.outcome.stop_reason} after {len(history['objective'])} iterations{finish}, "
+        f"{fit.outcome.stop_reason} after {plural(len(history['objective']), 'iteration')}{finish}, "
         f"{duration(history['seconds'][-1])}: objective {fit.objective:.6g}, data error {fit.error:.1e}"
     )

@@ -1,14 +1,20 @@
 """Ctrl-C, SIGTERM and SIGHUP as stop requests, polled between two steps."""
 
+import _thread
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 plus the number of the signal."""
+IMPORTS = "<frozen importlib"
+"""Start of the file names of frames that import a module."""
+PATIENCE = 0.05
+"""Seconds after which a postponed signal is tried again."""
 
 
 class WorkStoppedError(Exception):
@@ -57,6 +63,39 @@ def stop_requests(patience: float) -> Iterator[Callable[[], int]]:
             signal.signal(number, handler)
 
 
+def postponed(number: int, frame: FrameType | None, within: str = IMPORTS) -> bool:
+    """Send a signal again a little later, if one of the frames that it interrupts is of such a file.
+
+    Parameters
+    ----------
+    number : int
+        The signal.
+    frame : frame
+        The frame that it interrupts.
+    within : str
+        Part of a file name.
+
+    Returns
+    -------
+    bool
+        Whether it is sent again; else it can be handled now.
+    """
+    while frame is not None and within not in frame.f_code.co_filename:
+        frame = frame.f_back
+    if frame is None:
+        return False
+    again = threading.Timer(PATIENCE, _thread.interrupt_main, (number,))
+    again.daemon = True
+    again.start()
+    return True
+
+
+def interrupted(number: int, frame: FrameType | None) -> None:
+    """Handle Ctrl-C by raising, but not within an import: there it may become any other exception, or get lost."""
+    if not postponed(number, frame):
+        raise KeyboardInterrupt
+
+
 class Interrupt:
     """Ctrl-C as a request to end with the best so far.
 
@@ -81,13 +120,15 @@ class Interrupt:
         self._notice = notice
         self.polled = self.requested = self.heeded = self.discarded = False
 
-    def handle(self, number: int, frame: object) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         """Record a first Ctrl-C, or raise if there is nothing to keep, as at the second; the next ends the process."""
         if self.polled and not self.requested:
             self.requested = True
             if self._notice:
                 with suppress(OSError):  # print may be at work already, and cannot be called again
                     os.write(2, f"\n{self._notice}\n".encode())
+            return
+        if postponed(number, frame):
             return
         self.discarded = True
         signal.signal(number, signal.SIG_DFL)
@@ -122,7 +163,8 @@ def kept_at_interrupt(notice: str = "") -> Iterator[Interrupt]:
     """
     interrupt = Interrupt(notice)
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not ours or before not in (signal.default_int_handler, interrupted):
         yield interrupt
         return
     _current.append(interrupt)
@@ -130,5 +172,5 @@ def kept_at_interrupt(notice: str = "") -> Iterator[Interrupt]:
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         _current.remove(interrupt)

@@ -14,6 +14,7 @@ from roadict.studio.jobs import Job
 from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
 from roadict.studio.samples import signal_samples
 from roadict.updates.registry import UPDATES
+from roadict.wording import agree, plural
 
 _SIGNS = {
     "Any sign": None,
@@ -83,7 +84,8 @@ class SignalsTab(Tab):
         except ValueError as error:
             return panels.error(str(error))
         empty = int(np.isnan(data).sum())
-        text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (f"; {empty:,} are missing" if empty else "")
+        text = f"{plural(data.shape[0], 'signal')} of {plural(data.shape[1], 'entry')}"
+        text += f"; {empty:,} {agree(empty)} missing" if empty else ""
         return panels.dropped(text)
 
     def _run(

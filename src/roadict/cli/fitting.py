@@ -1,0 +1,48 @@
+"""A fit with a progress bar."""
+
+from typing import TYPE_CHECKING, Any
+
+from roadict.cli.console import progress_bar, showing_warnings, snapshot_callback
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
+
+    Learned = ROAD | ROADCV | AlternatingDictionaryLearning
+
+
+def fit_with_progress(
+    model: "Learned", X: "NDArray[Any]", quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
+) -> None:
+    """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
+
+    The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
+    options have been checked.
+    """
+    from roadict.progress.output import say
+    from roadict.progress.terminal import run_text, steps_of
+
+    if quiet:
+        with showing_warnings():
+            model.fit(X)
+        return
+    with showing_warnings(), progress_bar(quiet, "learning", span=span) as advance:
+        callback = snapshot_callback(quiet)
+        headings = [heading]
+
+        def choosing(done: int, total: int, text: str) -> None:
+            if headings:
+                say(headings.pop())
+            advance(done, total, f"choosing the number of atoms  {text}")
+
+        if hasattr(model, "n_splits"):
+            model._progress = choosing
+        for index, snapshot in enumerate(model.iter_fit(X)):
+            if headings:
+                say(headings.pop())
+            if index == 0 and snapshot.iteration > 1:
+                say(f"resumed after iteration {snapshot.iteration - 1}")
+            if callback is not None:
+                callback(snapshot)
+            advance(*steps_of(snapshot), run_text(snapshot))
