@@ -72,7 +72,7 @@ FixedOption = Annotated[
     ),
 ]
 IterationsOption = Annotated[
-    int | None, typer.Option(help="Maximum number of iterations. Default: 2000 for road, else 100.")
+    int | None, typer.Option(help="Maximum number of iterations. Default: 2000 for road (inexact: 10000), else 100.")
 ]
 TolOption = Annotated[float, typer.Option(help="Tolerance on relative residuals or changes; 0: run all iterations.")]
 StartsOption = Annotated[int | None, typer.Option(help="road: maximum number of starts; the best fit is returned.")]

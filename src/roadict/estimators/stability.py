@@ -102,8 +102,8 @@ def atom_stability(
         strengths.append(correlations if model.positive_code else np.abs(correlations))
     if unsettled:
         warn_user(
-            f"{unsettled} of {n_fits} fits of halves have not converged in max_iter={model.max_iter} iterations, and "
-            "stabilities may be too low; fit the model with a larger max_iter or tol",
+            f"{unsettled} of {n_fits} fits of halves have not converged in max_iter={model._n_iterations} iterations, "
+            "and stabilities may be too low; fit the model with a larger max_iter or tol",
             ConvergenceWarning,
         )
     stability: FloatArray = _matched(np.clip(strengths, 0.0, 1.0)).mean(axis=0)

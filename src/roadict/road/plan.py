@@ -41,7 +41,9 @@ MANY_COPIES = 4
 """Samples that it draws at random otherwise, relative to those that it needs: then most are copies of each other."""
 CHEAP_STATE = 4_000_000
 """Size of the rank-one matrices, n_samples × n_features × n_components, up to which more samples are used."""
-FORMULATIONS = ("constrained", "lasso", "inexact")
+DEFAULT_ITERATIONS = {"constrained": 2000, "lasso": 2000, "inexact": 10_000}
+"""Number of iterations per start, at most, unless given; for the inexact form the paper's: it takes small steps."""
+FORMULATIONS = tuple(DEFAULT_ITERATIONS)
 
 
 @dataclass(frozen=True)
