@@ -261,6 +261,8 @@ class ROAD(Learner):
 
     _descends = True
     """Whether searches are followed by descents, where these apply."""
+    _finishes = True
+    """Whether they try the exact finish, where it applies."""
     _kept: Trial | None = None
     """Set by ``ROADCV`` where Ctrl-C has ended its choice: what is left is to code the samples."""
 
@@ -477,6 +479,7 @@ class ROAD(Learner):
             fixed_atoms=known_atoms(self.fixed_atoms),
             anneal=self.dict_init is None and self.code_init is None,
             descend=self._descends,
+            finish=self._finishes,
         )
 
     def _transform_coding(self) -> Coding:

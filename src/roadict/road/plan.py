@@ -158,10 +158,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of ``ROAD`` of the same names, and two more.
+    """Parameters of ``ROAD`` of the same names, and three more.
 
     ``anneal``: whether an automatic ρ may be annealed, which forgets the start. ``descend``: whether searches are
-    followed by descents, where these apply. ``fixed_atoms`` are of unit norm.
+    followed by descents, ``finish``: whether they try the exact finish, where these apply. ``fixed_atoms`` are of unit
+    norm.
     """
 
     formulation: str = "constrained"
@@ -177,6 +178,7 @@ class Parameters:
     fixed_atoms: Array | None = None
     anneal: bool = True
     descend: bool = True
+    finish: bool = True
 
     @property
     def constraints(self) -> Constraints:
@@ -347,7 +349,7 @@ def make_plan(
         comm=comm,
         n_samples=n_samples,
         n_components=n_components,
-        tries_exact_finish=exact,
+        tries_exact_finish=exact and parameters.finish,
         descends=descends,
         n_unsearched=_n_unsearched(len(runs), scarce, constraints) if descends and parameters.anneal else 0,
         lengths=lengths,
