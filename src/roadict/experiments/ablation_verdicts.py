@@ -1,6 +1,7 @@
 """What the rows of the ablation say: who finds the dictionary, and what each ingredient of ROAD adds."""
 
-from typing import Literal
+from dataclasses import asdict
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ Found = dict[str, NDArray[np.float64]]
 """Whether each trial of a method found the dictionary."""
 BOUND = 1e-2
 """Error below which a dictionary counts as found."""
+MIN_TRIALS = 10
+"""With fewer trials there is no verdict."""
 DEFAULTS = "road-defaults"
 OTHERS = ("lasso-annealed", "lasso-annealed-finished", "ksvd", "blotless")
 INGREDIENTS = {"the finish": "road-unfinished", "restarts": "road-one-start", "the moving ρ": "road-paper-finished"}
@@ -31,7 +34,11 @@ def judge_ablation(rows: list[Row]) -> list[Judged]:
     problems = found_by_problem(rows)
     if not problems:
         return [(claim, "too few rows", "no trial has rows of all methods") for claim in CLAIMS]
-    return [_against_the_others(problems), _of_the_ingredients(problems)]
+    judged = [_against_the_others(problems), _of_the_ingredients(problems)]
+    fewest = min(len(found[DEFAULTS]) for found in problems.values())
+    if fewest < MIN_TRIALS:
+        return [(claim, "too few rows", f"{numbers}; {plural(fewest, 'trial')}") for claim, _, numbers in judged]
+    return [(claim, outcome, f"{numbers}; {fewest} trials at least") for claim, outcome, numbers in judged]
 
 
 def found_by_problem(rows: list[Row]) -> dict[str, Found]:
@@ -39,15 +46,25 @@ def found_by_problem(rows: list[Row]) -> dict[str, Found]:
     problems: dict[str, dict[str, dict[int, float]]] = {}
     for row in rows:
         settings = row["settings"]
-        size = f"({settings['panel'].replace('-', ', ')}), N = {settings['problem']['n_samples']}"
+        size = _size(settings["panel"], settings["problem"])
         seeds = problems.setdefault(size, {}).setdefault(settings["method"]["name"], {})
         seeds[settings["seed"]] = float(row["result"]["error"] < BOUND)
     complete = {}
-    for size, methods in problems.items():
+    for size in filter(problems.__contains__, _sizes()):
+        methods = problems[size]
         common = set.intersection(*(set(methods.get(method.name, {})) for method in ABLATION.methods))
         if common:
             complete[size] = {name: np.array([found[s] for s in sorted(common)]) for name, found in methods.items()}
     return complete
+
+
+def _sizes() -> list[str]:
+    """Texts of the problems, in the order of the figures."""
+    return [_size(panel.name, asdict(problem)) for panel in ABLATION.panels for problem in panel.problems]
+
+
+def _size(panel: str, problem: dict[str, Any]) -> str:
+    return f"({panel.replace('-', ', ')}), N = {problem['n_samples']}"
 
 
 def leads(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
@@ -65,7 +82,7 @@ def _against_the_others(problems: dict[str, Found]) -> Judged:
         parts.append(
             f"{size}: {found[DEFAULTS].mean():.0%}, best of the others {found[best].mean():.0%} ({labels[best]})"
         )
-    return CLAIMS[0], _outcome(held), f"found, {'; '.join(parts)}{_trials(problems)}"
+    return CLAIMS[0], _outcome(held), f"found, {'; '.join(parts)}"
 
 
 def _of_the_ingredients(problems: dict[str, Found]) -> Judged:
@@ -77,13 +94,8 @@ def _of_the_ingredients(problems: dict[str, Found]) -> Judged:
         parts.append(
             f"{ingredient} {gain:+.0%} on average, beyond chance at {where} of {plural(len(problems), 'problem')}"
         )
-    return CLAIMS[1], _outcome(held), f"{'; '.join(parts)}{_trials(problems)}"
+    return CLAIMS[1], _outcome(held), "; ".join(parts)
 
 
 def _outcome(held: list[bool]) -> Outcome:
     return "reproduced" if all(held) else "partly" if any(held) else "not reproduced"
-
-
-def _trials(problems: dict[str, Found]) -> str:
-    fewest = min(len(found[DEFAULTS]) for found in problems.values())
-    return f"; {plural(fewest, 'trial')} at least" + (": few, so this may change" if fewest < 10 else "")
