@@ -60,7 +60,7 @@ def with_block(text, block):
 
 def headline(rows):
     """The headline: how many claims hold, samples needed, PSNR, number of trials."""
-    number = Counter(verdict.outcome for verdict in verdicts(rows))
+    number = Counter(verdict.outcome for verdict in verdicts(rows) if EXPERIMENTS[verdict.experiment].of_paper)
     outcomes = ", ".join(f"{number[outcome]} {words}" for outcome, words in OUTCOMES.items() if number[outcome])
     parts = [
         f"Of the paper's {sum(number.values())} claims: {outcomes}. "
@@ -88,6 +88,8 @@ def recovery_lines(rows):
         values = by_samples(of_experiment(rows, experiment.name), panel.name)
         found = {name: {at: float(np.mean(trials)) for at, trials in points.items()} for name, points in values.items()}
         if any(getattr(problem, "trace", False) for problem in panel.problems) or PAPER not in found:
+            continue
+        if not experiment.of_paper:
             continue
         labels = {method.name: method.label for method in experiment.methods}
         others = [name for name in labels if name in found and not name.startswith("road")]
@@ -142,7 +144,7 @@ def failures(rows):
     claims = [
         f"{EXPERIMENTS[verdict.experiment].paper}, {verdict.claim}: {verdict.outcome}."
         for verdict in verdicts(rows)
-        if verdict.outcome in ("partly", "not reproduced")
+        if verdict.outcome in ("partly", "not reproduced") and EXPERIMENTS[verdict.experiment].of_paper
     ]
     return [*claims, *doubts(rows)] or ["Nowhere in these rows."]
 
@@ -154,7 +156,7 @@ def section(experiment, rows):
     made = Counter((row["machine"], tuple(row["versions"].items())) for row in rows)
     parts = [
         f"## {experiment.paper}: {experiment.title}",
-        f"The paper: {experiment.claim}",
+        f"{'The paper' if experiment.of_paper else 'Our claim'}: {experiment.claim}",
         experiment.note + (f" Pictures: {', '.join(sources)}." if sources else ""),
         f"![{experiment.title}]({experiment.name}.png)",
     ]

@@ -38,7 +38,8 @@ def dictionary_error(estimated: ArrayLike, truth: ArrayLike, matching: Matching 
     truth : array-like of shape (n_components, n_features)
     matching : {"optimal", "greedy"}, default="optimal"
         "optimal" pairs atoms one to one with the largest total correlation (Hungarian method).
-        "greedy" is the paper's: each learned atom, in order, takes the best true atom that is still free.
+        "greedy" is the paper's, with absolute values: each learned atom, in order, takes the best true atom that is
+        still free.
         It depends on the order and is never below the optimal error.
 
     Returns

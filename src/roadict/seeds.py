@@ -6,7 +6,7 @@ import numpy as np
 
 PLANTED = int.from_bytes(b"road", "big")
 START, NOISE_MASK, NOISE_START, NUMBER_MASK, NUMBER_START, STABILITY, PASSES = 1, 2, 3, 4, 5, 6, 7
-DICTIONARY, PREDICTOR, DENOISING, INPAINTING, TRIAL_START, TRIAL_DRAW = 11, 12, 13, 14, 21, 22
+DICTIONARY, PREDICTOR, DENOISING, INPAINTING, TRIAL_START, TRIAL_DRAW, TRIAL_RESTARTS = 11, 12, 13, 14, 21, 22, 23
 """Keys of ``streams``, one per purpose: data and start of the same seed are independent."""
 
 RandomStateLike = int | np.random.Generator | np.random.RandomState | np.random.SeedSequence | None

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
     ("name", "value"),
     [
         *(("n_components", value) for value in (0, -3, 8.0, True, "8", np.nan)),
-        *(("max_iter", value) for value in (0, -1, 10.0, True, None)),
+        *(("max_iter", value) for value in (0, -1, 10.0, True, "many")),
         *(("tol", value) for value in (-1e-4, np.nan, np.inf, "small", None)),
         *(("n_init", value) for value in (0, -1, 2.0)),
         *(("n_jobs", value) for value in (0, 1.5, "all")),

@@ -127,6 +127,12 @@ def test_inexact_form_with_three_penalties(small):
     assert quick(formulation="inexact").fit(small).stop_reason_ == "max_iter"
 
 
+@pytest.mark.parametrize(("formulation", "expected"), [("constrained", 2000), ("lasso", 2000), ("inexact", 10_000)])
+def test_default_number_of_iterations_fits_the_formulation(small, formulation, expected):
+    first = next(ROAD(12, formulation=formulation, rho=1000.0, random_state=0).iter_fit(small))
+    assert first.max_iter == expected
+
+
 def test_errors_are_of_the_observed_entries_where_some_are_missing(small):
     X = np.where(np.random.default_rng(5).random(small.shape) < 0.2, np.nan, small)
     seen = ~np.isnan(X)

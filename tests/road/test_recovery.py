@@ -67,6 +67,15 @@ def test_inexact_form_is_far_slower_than_the_exact_one():
     assert 0.1 < medians[1000] < 0.9 * medians[300], errors
 
 
+def test_inexact_form_stops_as_in_the_paper():
+    """Its dual residual is that of the slacks: by that of C it would stop after 360 iterations, at an error of 0.2."""
+    truth = planted(300, **SIZE, random_state=90_001)
+    model = ROAD(32, formulation="inexact", tol=1e-3, random_state=90_001).fit(truth.data)
+    assert model.stop_reason_ == "converged"
+    assert 3000 < model.n_iter_ < 8000
+    assert dictionary_error(model.components_, truth.dictionary) < 0.05
+
+
 def test_defaults_recover_from_half_the_samples():
     """Nine trials of ten do (benchmarks/RESULTS.md), and a third of those with one start or with a constant ρ."""
     truths = [planted(150, **SIZE, random_state=1100 + trial) for trial in TRIALS[:6]]

@@ -40,9 +40,15 @@ def add_commands(app: typer.Typer) -> None:
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="solvers, noise-free, noisy, bernoulli, digits, zebra, or all.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="solvers, noise-free, noisy, bernoulli, digits, zebra, or all of these; ablation."
+        ),
     ],
-    trials: Annotated[int, typer.Option(min=1, help="Number of seeds, each with newly drawn problems.")] = 3,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of seeds, each with newly drawn problems. Default: 3; ablation: 32."),
+    ] = None,
     out: OutOption = Path("roadict-results"),
     jobs: Annotated[int | None, typer.Option(help="Trials to run in parallel. Default: one per core.")] = None,
     engine: Annotated[str, typer.Option(help="Engine of ROAD: auto, reference, numba or cuda.")] = "auto",
@@ -56,7 +62,7 @@ def reproduce(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Reproduce a figure or table of the paper.
+    """Reproduce a figure or table of the paper, or compare ROAD's ingredients.
 
     Rows are saved one by one; the same command resumes after a stop.
     """
@@ -80,7 +86,7 @@ def reproduce(
     planned = [
         trial
         for plan in plans
-        for trial in plan.trials(trials, engine)
+        for trial in plan.trials(trials or plan.n_trials, engine)
         if methods == "all" or trial.method.is_road == (methods == "road")
     ]
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)

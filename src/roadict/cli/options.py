@@ -104,7 +104,9 @@ FixedOption = Annotated[
 ]
 IterationsOption = Annotated[
     int | None,
-    typer.Option(help="Maximum number of iterations. Default: 2000 for road, else 100.", rich_help_panel=SEARCH),
+    typer.Option(
+        help="Maximum number of iterations. Default: 2000 for road (inexact: 10000), else 100.", rich_help_panel=SEARCH
+    ),
 ]
 TolOption = Annotated[
     float,

@@ -5,7 +5,10 @@ Plain integers: they index arrays, Numba compiles them in, Triton takes them as 
 
 SUMS = range(7)
 OBJECTIVE, GAP, MOVED, SIZE, ERROR, MISFIT, DRIFT = SUMS
-"""Σ‖A‖, then squared norms over all samples: consensus gap, change of C, C, data error, misfit H, change of H."""
+"""Σ‖A‖, then squared norms over all samples: consensus gap, change of C, C, data error, misfit H, change of H.
+
+In the inexact form the change is that of S1 and S2 instead of C.
+"""
 N_SUMS = len(SUMS)
 
 # On a GPU a report is the sums, padded to a power of two for Triton's tiles, followed by:

@@ -37,11 +37,15 @@ def measures_of(
     change = (1 - share_before) - rest
     shrunk = norm_before**2 - norm**2
     data_gap = rest**2 * drift + rest * change * (shrunk + drift) + (change * norm_before) ** 2
+    slack, moved = share_after * norm, float(sums[MOVED])
+    if not formulation.exact_consensus:  # the share of S3 is constant there
+        moved += share_after**2 * drift
     return Measures.relative(
-        objective=float(sums[OBJECTIVE]) + formulation.misfit_cost(share_after * norm),
+        objective=float(sums[OBJECTIVE]) + formulation.misfit_cost(slack),
         primal=math.sqrt(max(sums[GAP] + data_gap, 0.0)),
-        dual=math.sqrt(max(sums[MOVED], 0.0)),
+        dual=math.sqrt(max(moved, 0.0)),
         error=math.sqrt(sums[ERROR]),
         consensus=math.sqrt(max(sums[SIZE], 0.0)),
         data=data_norm,
+        slack=None if formulation.exact_consensus else slack,
     )

@@ -40,6 +40,10 @@ def _codes(blocks: Array, atoms: Array, positive: bool) -> Array:
     return np.maximum(codes, 0) if positive else codes
 
 
+def _differences(new: list[Array], old: list[Array]) -> list[Array]:
+    return [after - before for after, before in zip(new, old, strict=True)]
+
+
 SPARSE = {Sparse.GROUP_NORM: (shrink_groups, group_norm)}
 """Prox and value of each term of A."""
 RANK_ONE: dict[RankOne, Callable[[Comm, Array, Array], Array]] = {
@@ -96,15 +100,18 @@ class ReferenceEngine:
 
         beta1, beta2, _ = self.problem.formulation.betas
         misfits = [A - C + U1, B - C + U2, Y - C.sum(axis=0) + U3]
-        self.slacks = [
+        slacks = [
             ridge(misfits[0], beta1 / rho1),
             ridge(misfits[1], beta2 / rho2),
             self._data_slack(misfits[2], rho3),
         ]
-        multipliers = [misfit - slack for misfit, slack in zip(misfits, self.slacks, strict=True)]
-        residuals = [new - old for new, old in zip(multipliers, self.multipliers, strict=True)]
-        self.sparse, self.rank_one, self.consensus, self.multipliers = A, B, C, multipliers
-        measures = self._measure(residuals, before)
+        multipliers = [misfit - slack for misfit, slack in zip(misfits, slacks, strict=True)]
+        residuals = _differences(multipliers, self.multipliers)
+        exact = self.problem.formulation.exact_consensus
+        moves = [C - before] if exact else _differences(slacks, self.slacks)
+        self.sparse, self.rank_one, self.consensus = A, B, C
+        self.slacks, self.multipliers = slacks, multipliers
+        measures = self._measure(residuals, moves)
         if following is not None:  # ρU is unchanged: the multipliers are stored divided by ρ
             self.multipliers = [multiplier * (rho1 / following) for multiplier in self.multipliers]
             self.rhos = (following, following, following)
@@ -120,19 +127,20 @@ class ReferenceEngine:
             slack = ridge(seen, formulation.betas[2] / rho)
         return slack if observed is None else np.where(observed, slack, misfit).astype(misfit.dtype)
 
-    def _measure(self, residuals: list[Array], before: Array) -> Measures:
+    def _measure(self, residuals: list[Array], moves: list[Array]) -> Measures:
+        """Measure the iteration; the dual residual is the norm of ``moves``, the changes of C or of the slacks."""
         slack, error = self.slacks[2], self.problem.data - self.codes() @ self.atoms
         if self.problem.observed is not None:
             slack, error = slack * self.problem.observed, error * self.problem.observed
-        comm, data = self._comm, self.problem.data
-        objective = total(comm, self._penalty(self.sparse, self._factors))
+        comm, form, size = self._comm, self.problem.formulation, norm(self._comm, slack)
         return Measures.relative(
-            objective=objective + self.problem.formulation.misfit_cost(norm(comm, slack)),
+            objective=total(comm, self._penalty(self.sparse, self._factors)) + form.misfit_cost(size),
             primal=float(np.linalg.norm([norm(comm, residual) for residual in residuals])),
-            dual=norm(comm, self.consensus - before),
+            dual=float(np.linalg.norm([norm(comm, move) for move in moves])),
             error=norm(comm, error),
             consensus=norm(comm, self.consensus),
-            data=norm(comm, data),
+            data=norm(comm, self.problem.data),
+            slack=None if form.exact_consensus else size,
         )
 
     def lagrangian(self) -> float:

@@ -37,6 +37,6 @@ def convergence_warning(model: Any) -> str | None:
         name = "change" if math.isfinite(last.get("change", math.nan)) else "stationarity"
         residuals = f"{name} {last[name]:.2e} (bound 10 tol)"
     return (
-        f"ROAD has not converged in max_iter={model.max_iter} iterations: {residuals} (tol={model.tol:g}), data "
+        f"ROAD has not converged in max_iter={model._n_iterations} iterations: {residuals} (tol={model.tol:g}), data "
         f"error {last['error']:.2e}{bound}; {dense_advice(model) or 'pass a larger max_iter or tol'}"
     )

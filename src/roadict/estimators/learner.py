@@ -52,7 +52,8 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Array, CSR array, or None if the fit did not store codes."""
     atom_stability_: NDArray[np.float64]
     n_components: int | None
-    max_iter: int
+    max_iter: Any
+    """A whole number; for ``ROAD`` also None."""
     tol: float
     verbose: int
     n_jobs: int | None
@@ -306,9 +307,14 @@ class Learner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if isinstance(self.codes_, np.ndarray):  # neither CSR nor None
                 self.codes_ = like(X, self.codes_)
 
+    @property
+    def _n_iterations(self) -> Any:
+        """Maximum number of iterations of a run."""
+        return self.max_iter
+
     def _check_run(self) -> None:
         """Check the parameters common to all learners."""
-        checks.whole_number("max_iter", self.max_iter)
+        checks.whole_number("max_iter", self._n_iterations)
         if self.n_components is not None:
             checks.whole_number("n_components", self.n_components)
         checks.real_number("tol", self.tol, zero=True)

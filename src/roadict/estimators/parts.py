@@ -104,7 +104,7 @@ def settle(model: Any, samples: Samples, comm: Comm) -> None:
     threads, dtype = local_threads(model.n_jobs, comm), data.dtype
     start = before.stream.dictionary.astype(dtype), np.zeros((len(data), len(before.stream.dictionary)), dtype)
     watched = model.callback is not None or bool(model.verbose)
-    settings = Settings("numba", model.max_iter, model.tol, threads, watched)
+    settings = Settings("numba", model._n_iterations, model.tol, threads, watched)
     run = descend(plan, start, settings, View(plan.unit, watched=watched), FitJournal(None), None)
     fit = drive(observe(run, model.callback, model.verbose if comm.rank == 0 else 0))
     if fit.outcome.stop_reason == "non-finite":

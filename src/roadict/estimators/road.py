@@ -40,7 +40,7 @@ from roadict.road.large import learn_from_rows, scaled_up
 from roadict.road.learning import Learned, learn_data, learn_no_more
 from roadict.road.multistart import Settings
 from roadict.road.number import Trial
-from roadict.road.plan import FORMULATIONS, Parameters, Plan, Request
+from roadict.road.plan import DEFAULT_ITERATIONS, FORMULATIONS, Parameters, Plan, Request
 from roadict.road.stream import Samples, Stream, continued
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
@@ -65,7 +65,7 @@ class ROAD(Learner):
     formulation : {"constrained", "lasso", "inexact"}, default="constrained"
         "constrained": minimise Σ|codes| subject to a bound on the data error (the paper's exact ADMM, eq.
         ROAD-formulation). "lasso": add the squared error to the objective (eq. ROAD-Lasso-formulation). "inexact": the
-        paper's iADMM, which provably converges (eq. ADMM-inexact-EasyForm).
+        paper's iADMM, the form of its convergence theorem (eq. ADMM-inexact-EasyForm).
     epsilon : float or "auto", default="auto"
         For "constrained": bound on ``‖X - codes @ components‖_F / ‖X‖_F`` over the observed entries; 0 is the
         noise-free form. "auto": the noise level, found by predicting hidden entries (``epsilon_path_``); 0 if the data
@@ -86,12 +86,14 @@ class ROAD(Learner):
         Penalty parameter ρ of the ADMM; three values only for "inexact", each above its β. "auto": set from the scale
         of the data and n_components / n_features. Unless a start is given, the exact forms then anneal it: ρ is
         lowered until the run explores, and later raised until it converges.
-    max_iter : int, default=2000
-        Maximum number of iterations per start, last step included, and of its descent (see Notes).
+    max_iter : int, default=None
+        Maximum number of iterations per start, last step included, and of its descent (see Notes). None: 2,000, and
+        10,000 for "inexact", as in the paper.
     tol : float, default=1e-4
         Bound on a tenth of the stationarity of a descent. Without a descent, bound on the relative primal and dual
-        residuals; the data error must also be within 10 tol of its bound. If the error bound is 0 and ρ is annealed, a
-        run also converges when the exact finish succeeds (see ``exact_``). 0: run all iterations of the search.
+        residuals (the paper's 1e-6, of squares, is 1e-3 here); the data error must also be within 10 tol of its bound.
+        If the error bound is 0 and ρ is annealed, a run also converges when the exact finish succeeds (see ``exact_``).
+        0: run all iterations of the search.
     n_init : int, default=None
         Maximum number of starts. Of the fits within the error bound, the one with the smallest objective is returned.
         The remaining starts are skipped once a fit is exact, or once enough fits agree in objective and atoms. None:
@@ -259,6 +261,8 @@ class ROAD(Learner):
 
     _descends = True
     """Whether searches are followed by descents, where these apply."""
+    _finishes = True
+    """Whether they try the exact finish, where it applies."""
     _kept: Trial | None = None
     """Set by ``ROADCV`` where Ctrl-C has ended its choice: what is left is to code the samples."""
 
@@ -274,7 +278,7 @@ class ROAD(Learner):
         positive_dict: bool = False,
         fixed_atoms: ArrayLike | None = None,
         rho: float | Triple | str = "auto",
-        max_iter: int = 2000,
+        max_iter: int | None = None,
         tol: float = 1e-4,
         n_init: int | None = None,
         n_search_samples: int | str = "auto",
@@ -377,7 +381,7 @@ class ROAD(Learner):
         counted = weights if large is None else large.weights
         problem["sample_weight"] = None if counted is None else fingerprint(counted[:, None], comm)
         threads = local_threads(self.n_jobs, comm)
-        settings = Settings(engine, self.max_iter, self.tol, threads, watched, pool, executor)
+        settings = Settings(engine, self._n_iterations, self.tol, threads, watched, pool, executor)
         saved: tuple[Any, Any] = (data, observed) if large is None else (large, None)
         stream = None
         with open_checkpoints(self.checkpoint, problem, *saved, comm) as checkpoints:
@@ -386,7 +390,7 @@ class ROAD(Learner):
             journal = FitJournal(checkpoints)
             own = journal if large is None else journal.aside()
             if (kept := self._kept) is None:
-                stages = FitStages(request, plan, self.max_iter, 0 if large is None else len(large))
+                stages = FitStages(request, plan, self._n_iterations, 0 if large is None else len(large))
                 fitting = learn_data(request, plan, starts, settings, seed, own, dictionary)
                 learned = yield from with_shares(fitting, stages.share)
             else:
@@ -456,6 +460,10 @@ class ROAD(Learner):
             take_part(self, X, sample_weight)
         return self
 
+    @property
+    def _n_iterations(self) -> int:
+        return DEFAULT_ITERATIONS[self.formulation] if self.max_iter is None else self.max_iter
+
     def _parameters(self) -> Parameters:
         return Parameters(
             formulation=self.formulation,
@@ -464,13 +472,14 @@ class ROAD(Learner):
             beta=self.beta,
             rho=self.rho,
             n_init=self.n_init,
-            max_iter=self.max_iter,
+            max_iter=self._n_iterations,
             n_search_samples=self.n_search_samples,
             positive_code=bool(self.positive_code),
             positive_dict=bool(self.positive_dict),
             fixed_atoms=known_atoms(self.fixed_atoms),
             anneal=self.dict_init is None and self.code_init is None,
             descend=self._descends,
+            finish=self._finishes,
         )
 
     def _transform_coding(self) -> Coding:

@@ -103,7 +103,7 @@ def atom_stability(
     if unsettled:
         warn_user(
             f"{unsettled} of {n_fits} fits of halves {agree(unsettled, 'has', 'have')} not converged in "
-            f"max_iter={model.max_iter} iterations, and stabilities may be too low; fit the model with a "
+            f"max_iter={model._n_iterations} iterations, and stabilities may be too low; fit the model with a "
             "larger max_iter or tol",
             ConvergenceWarning,
         )

@@ -16,8 +16,13 @@ ROW_HEIGHT = 25
 COLOURS = {method.name: index for index, method in enumerate(SYNTHETIC)} | {
     INEXACT_THREE.name: 2,
     INEXACT_ONE.name: 3,
+    "road-unfinished": 4,
+    "road-one-start": 5,
+    "road-paper-finished": 6,
+    "lasso-annealed": 7,
+    "lasso-annealed-finished": 8,
 }
-"""A method has one colour in all figures; the inexact ones share those of methods in other figures."""
+"""A method has one colour in all figures; the inexact ones and those of the ablation share those of other figures."""
 
 
 @dataclass(frozen=True)

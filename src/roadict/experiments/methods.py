@@ -21,7 +21,8 @@ class Method:
         Short name in rows.
     label : str
         Name on the page.
-    learner : {"road", "alternating", "picture", "bicubic"}
+    learner : {"road", "alternating", "picture", "bicubic", "timed"}
+        "timed": restarts in the CPU time of ROAD's defaults (``timed``).
     parameters : tuple of pairs
         Keyword arguments of the learner; for "picture", all but the method are those of its ``Recipe``.
     true_noise : bool
@@ -69,6 +70,11 @@ def inexact(name: str, label: str, rho: float | tuple[float, float, float]) -> M
     beta = (200.0, 300.0, 250.0)
     parameters = (("formulation", "inexact"), ("beta", beta), ("rho", rho), ("max_iter", INEXACT_ITERATIONS))
     return Method(name, label, "road", (*parameters, ("tol", 0.0), ("n_init", 1)))
+
+
+def timed(name: str, label: str, run: str, **settings: Any) -> Method:
+    """A learner at equal CPU time."""
+    return Method(name, label, "timed", (("run", run), *settings.items()), own_start=True)
 
 
 def pictures(method: str, label: str, coder: str) -> Method:

@@ -97,7 +97,8 @@ def make_page(rows: list[Row], folder: Path) -> str:
         raise ValueError(f"{folder} holds no rows of the current settings; run roadict reproduce NAME --out {folder}")
     found = {name: of_experiment(selected, name) for name in EXPERIMENTS}
     sections = [_section(EXPERIMENTS[name], own, folder) for name, own in found.items() if own]
-    number = Counter(verdict.outcome for section in sections for verdict in section.verdicts)
+    judged = [section for section in sections if section.experiment.of_paper]
+    number = Counter(verdict.outcome for section in judged for verdict in section.verdicts)
     scores = [(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]]
     values = {"sections": sections, "left_out": left_out, "number": len(selected), "scores": scores}
     return render("experiments", "report.html", **values, doubts=doubts(selected))
@@ -137,6 +138,8 @@ def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]
     given = any(_source(row).startswith((PAPER_SOURCE, GIVEN)) for row in rows)
     out = f"--out {folder}" + (" --data FOLDER" if given else "")
     head = f"roadict reproduce {experiment.name}"
+    if not road:
+        shares = shares[1:]
     if len({number for _, number, _ in shares}) == 1:
         return [f"{head} --trials {shares[0][1]}{shares[0][2]} {out}"]
     return [f"{head} --methods {name} --trials {number}{engine} {out}" for name, number, engine in shares if number]

@@ -90,7 +90,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of the paper.
+    """One figure or table of the paper, or an experiment of our own.
 
     Attributes
     ----------
@@ -106,6 +106,10 @@ class Experiment:
     methods : tuple of Method
     pictures : str or None
         Which pictures it needs: "digit" or "zebra".
+    of_paper : bool
+        Whether claim and problems are the paper's; otherwise ours.
+    n_trials : int
+        Number of trials unless the user gives one.
     """
 
     name: str
@@ -116,6 +120,8 @@ class Experiment:
     panels: tuple[Panel, ...]
     methods: tuple[Method, ...]
     pictures: str | None = None
+    of_paper: bool = True
+    n_trials: int = 3
 
     def trials(self, number: int, engine: str) -> Iterator[Trial]:
         """Yield the trials, seed by seed, so that an interrupted run has complete curves of fewer trials."""

@@ -47,7 +47,7 @@ def doubts(rows: Iterable[Row]) -> list[str]:
         if own and table["mod"] == table["bicubic"]:
             sentences.append(
                 f"{experiment}, {panel.capitalize()}'s approach: the paper's MOD, {table['mod']:.4f} dB, equals its "
-                f"bicubic to four decimals, so its codes were zero{_ours(own, panel, 'mod')}."
+                f"bicubic to four decimals, as if nothing had been added to it{_ours(own, panel, 'mod')}."
             )
     return sentences + _plain_ksvd([row for row in of_experiment(rows, "zebra") if _is_the_papers(row)])
 

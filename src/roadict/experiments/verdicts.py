@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.experiments.ablation_verdicts import judge_ablation
 from roadict.experiments.methods import BASELINES
 from roadict.experiments.plan import PlantedProblem
 from roadict.experiments.registry import EXPERIMENTS
@@ -307,6 +308,7 @@ JUDGES: dict[str, Callable[[list[Row]], list[Verdict]]] = {
     "bernoulli": judge_bernoulli,
     "digits": judge_table,
     "zebra": judge_table,
+    "ablation": lambda rows: [Verdict("ablation", *judged) for judged in judge_ablation(rows)],
 }
 
 

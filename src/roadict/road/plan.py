@@ -41,7 +41,9 @@ MANY_COPIES = 4
 """Samples that it draws at random otherwise, relative to those that it needs: then most are copies of each other."""
 CHEAP_STATE = 4_000_000
 """Size of the rank-one matrices, n_samples × n_features × n_components, up to which more samples are used."""
-FORMULATIONS = ("constrained", "lasso", "inexact")
+DEFAULT_ITERATIONS = {"constrained": 2000, "lasso": 2000, "inexact": 10_000}
+"""Number of iterations per start, at most, unless given; for the inexact form the paper's: it takes small steps."""
+FORMULATIONS = tuple(DEFAULT_ITERATIONS)
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of ``ROAD`` of the same names, and two more.
+    """Parameters of ``ROAD`` of the same names, and three more.
 
     ``anneal``: whether an automatic ρ may be annealed, which forgets the start. ``descend``: whether searches are
-    followed by descents, where these apply. ``fixed_atoms`` are of unit norm.
+    followed by descents, ``finish``: whether they try the exact finish, where these apply. ``fixed_atoms`` are of unit
+    norm.
     """
 
     formulation: str = "constrained"
@@ -175,6 +178,7 @@ class Parameters:
     fixed_atoms: Array | None = None
     anneal: bool = True
     descend: bool = True
+    finish: bool = True
 
     @property
     def constraints(self) -> Constraints:
@@ -345,7 +349,7 @@ def make_plan(
         comm=comm,
         n_samples=n_samples,
         n_components=n_components,
-        tries_exact_finish=exact,
+        tries_exact_finish=exact and parameters.finish,
         descends=descends,
         n_unsearched=_n_unsearched(len(runs), scarce, constraints) if descends and parameters.anneal else 0,
         lengths=lengths,

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-MIN_CONSENSUS = 1e-6
-"""Minimum norm of C, relative to the data's, that residuals are divided by."""
+MIN_NORM = 1e-6
+"""Minimum norm of C or S3, relative to the data's, that residuals are divided by."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,8 @@ class Measures:
     """Measures of an iteration of ROAD.
 
     ``objective`` is Σ‖A_k‖_{2,1}, plus the squared misfit of the Lasso form;
-    ``primal`` is ‖(A-C-S1, B-C-S2, Y-ΣC-S3)‖/‖C‖; ``dual`` is ‖C⁺-C‖/‖C⁺‖;
+    ``primal`` is ‖(A-C-S1, B-C-S2, Y-ΣC-S3)‖/‖C‖; ``dual`` is ‖C⁺-C‖/‖C⁺‖, in the inexact form ‖S⁺-S‖/‖S3⁺‖ with
+    S = (S1, S2, S3), as in the paper: C creeps there, and changes little long before it has arrived;
     ``error`` is the relative data error of the codes u_k·A_k over the observed entries.
     """
 
@@ -26,11 +27,23 @@ class Measures:
 
     @classmethod
     def relative(
-        cls, *, objective: float, primal: float, dual: float, error: float, consensus: float, data: float
+        cls,
+        *,
+        objective: float,
+        primal: float,
+        dual: float,
+        error: float,
+        consensus: float,
+        data: float,
+        slack: float | None = None,
     ) -> "Measures":
-        """Divide residuals by the norm of C (bounded below, as C may vanish) and the error by the norm of the data."""
-        size = max(consensus, MIN_CONSENSUS * data)
-        return cls(objective, primal / size, dual / size, error / data)
+        """Divide residuals by the norm of C (bounded below, as C may vanish) and the error by the norm of the data.
+
+        ``slack``: the norm of S3, by which the dual residual of the inexact form is divided instead.
+        """
+        least = MIN_NORM * data
+        size = max(consensus, least)
+        return cls(objective, primal / size, dual / (size if slack is None else max(slack, least)), error / data)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class FusedEngine:
         return np.array(
             [
                 *(2 * r1 - 1, 2 * r2 - 1, rho1 / (rho1 + rho2), rho2 / (rho1 + rho2), 2 * r3 - 1),
-                *(1 - r1, 1 - r2, 1 - r3, common, self.n_atoms),
+                *(1 - r1, 1 - r2, 1 - r3, common, self.n_atoms, r1, r2),
             ],
             self.problem.data.dtype,
         )

@@ -286,6 +286,7 @@ def _inexact_sample(state, n, data, misfit, atoms, thresholds, root, codes, coef
     first, second = consensus + n_features * n_lanes, consensus + 2 * n_features * n_lanes
     c1, c2, w1, w2, c3 = coefficients[0], coefficients[1], coefficients[2], coefficients[3], coefficients[4]
     keep1, keep2, keep3 = splat(coefficients[5]), splat(coefficients[6]), coefficients[7]
+    slack1, slack2 = splat(coefficients[10]), splat(coefficients[11])
     weight, n_atoms = coefficients[8], coefficients[9]
     lean1, lean2, weight1, weight2 = splat(c1), splat(c2), splat(w1), splat(w2)
     zero, floor = splat(data.dtype.type(0)), splat(least)
@@ -332,9 +333,10 @@ def _inexact_sample(state, n, data, misfit, atoms, thresholds, root, codes, coef
             store(state, consensus + at, new)
             store(state, first + at, new1)
             store(state, second + at, new2)
-            change1, change2 = keep1 * (new1 - x1), keep2 * (new2 - x2)
-            gaps = gaps + (change1 * change1 + change2 * change2)
-            moved = moved + (new - c) * (new - c)
+            change1, change2 = new1 - x1, new2 - x2
+            gap1, gap2, slide1, slide2 = keep1 * change1, keep2 * change2, slack1 * change1, slack2 * change2
+            gaps = gaps + (gap1 * gap1 + gap2 * gap2)
+            moved = moved + (slide1 * slide1 + slide2 * slide2)
             size = size + new * new
     sums[GAP] += total(gaps)
     sums[MOVED] += total(moved)
@@ -349,7 +351,7 @@ def inexact_chunk(
 
     ``state`` holds C, W1 and W2. W1, W2 and -``misfit`` are W_i = residual_i + U_i, of which S_i is the share r_i.
     The next C_k is P_k plus a term that all atoms share. ``coefficients``: 2r1-1, 2r2-1, ρ1/(ρ1+ρ2), ρ2/(ρ1+ρ2),
-    2r3-1, 1-r1, 1-r2, 1-r3, ρ3/(ρ1+ρ2+Kρ3), K. ``observed`` is empty. The rest as for ``exact_chunk``.
+    2r3-1, 1-r1, 1-r2, 1-r3, ρ3/(ρ1+ρ2+Kρ3), K, r1, r2. ``observed`` is empty. The rest as for ``exact_chunk``.
     """
     n_samples, n_features = data.shape
     n_bundles, _, padded, width = panel.shape

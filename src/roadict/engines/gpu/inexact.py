@@ -77,7 +77,7 @@ class InexactBatch:
     def _step(self) -> torch.Tensor:
         """Carry out one iteration; returns its report."""
         r1, r2, r3, w1, w2, common, threshold = self._constants.unbind()
-        keep1, keep2 = (1 - r1).flatten(), (1 - r2).flatten()
+        share1, share2 = r1.flatten(), r2.flatten()
         r3, common = r3[:, 0], common[:, 0]
         active = self._active[:, columns.ACTIVE] != 0
         self._rank_one_step.update(self._products)
@@ -97,10 +97,11 @@ class InexactBatch:
         new += rise[:, None]
         first = a.sub_(new).addcmul_(self._first, 1 - r1)
         second = b.sub_(new).addcmul_(self._second, 1 - r2)
+        change1, change2 = _squared(first - self._first), _squared(second - self._second)
         sums = {
             columns.OBJECTIVE: (lengths * self._roots).sum(dim=(1, 2, 3), dtype=torch.float64),
-            columns.GAP: keep1**2 * _squared(first - self._first) + keep2**2 * _squared(second - self._second),
-            columns.MOVED: _squared(new - self._consensus),
+            columns.GAP: (1 - share1) ** 2 * change1 + (1 - share2) ** 2 * change2,
+            columns.MOVED: share1**2 * change1 + share2**2 * change2,
             columns.SIZE: _squared(new),
             columns.ERROR: _squared(self._data - codes @ self._atoms),
             columns.MISFIT: _squared(misfit),

@@ -1,0 +1,101 @@
+"""What the rows of the ablation say: who finds the dictionary, and what each ingredient of ROAD adds."""
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.experiments.ablation import ABLATION
+from roadict.experiments.rows import Row
+from roadict.wording import plural
+
+Outcome = Literal["reproduced", "partly", "not reproduced", "too few rows"]
+Judged = tuple[str, Outcome, str]
+"""Claim, outcome and numbers of a verdict."""
+Found = dict[str, NDArray[np.float64]]
+"""Whether each trial of a method found the dictionary."""
+BOUND = 1e-2
+"""Error below which a dictionary counts as found."""
+MIN_TRIALS = 10
+"""With fewer trials there is no verdict."""
+DEFAULTS = "road-defaults"
+OTHERS = ("lasso-annealed", "lasso-annealed-finished", "ksvd", "blotless")
+INGREDIENTS = {"the finish": "road-unfinished", "restarts": "road-one-start", "the moving ρ": "road-paper-finished"}
+"""What the defaults have that a method has not."""
+CLAIMS = (
+    "at equal CPU time ROAD finds more dictionaries than the others, with restarts and with the finish",
+    "the finish, restarts and the moving ρ each add dictionaries",
+)
+
+
+def judge_ablation(rows: list[Row]) -> list[Judged]:
+    """Compare ROAD's defaults with the others, and with ROAD without one of its ingredients."""
+    problems = found_by_problem(rows)
+    if not problems:
+        return [(claim, "too few rows", "no trial has rows of all methods") for claim in CLAIMS]
+    judged = [_against_the_others(problems), _of_the_ingredients(problems)]
+    fewest = min(len(found[DEFAULTS]) for found in problems.values())
+    if fewest < MIN_TRIALS:
+        return [(claim, "too few rows", f"{numbers}; {plural(fewest, 'trial')}") for claim, _, numbers in judged]
+    return [(claim, outcome, f"{numbers}; {fewest} trials at least") for claim, outcome, numbers in judged]
+
+
+def found_by_problem(rows: list[Row]) -> dict[str, Found]:
+    """Whether each trial found the dictionary, by problem and method, on the seeds that all methods have."""
+    problems: dict[str, dict[str, dict[int, float]]] = {}
+    for row in rows:
+        settings = row["settings"]
+        size = _size(settings["panel"], settings["problem"])
+        seeds = problems.setdefault(size, {}).setdefault(settings["method"]["name"], {})
+        seeds[settings["seed"]] = float(row["result"]["error"] < BOUND)
+    complete = {}
+    for size in filter(problems.__contains__, _sizes()):
+        methods = problems[size]
+        common = set.intersection(*(set(methods.get(method.name, {})) for method in ABLATION.methods))
+        if common:
+            complete[size] = {name: np.array([found[s] for s in sorted(common)]) for name, found in methods.items()}
+    return complete
+
+
+def _sizes() -> list[str]:
+    """Texts of the problems, in the order of the figures."""
+    return [_size(panel.name, asdict(problem)) for panel in ABLATION.panels for problem in panel.problems]
+
+
+def _size(panel: str, problem: dict[str, Any]) -> str:
+    return f"({panel.replace('-', ', ')}), N = {problem['n_samples']}"
+
+
+def leads(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
+    """Whether the first finds more, by more than two standard errors of the paired difference."""
+    gains = first - second
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
+    return bool(gains.mean() > 2 * error)
+
+
+def _against_the_others(problems: dict[str, Found]) -> Judged:
+    labels, held, parts = {method.name: method.label for method in ABLATION.methods}, [], []
+    for size, found in problems.items():
+        best = max(OTHERS, key=lambda name: found[name].mean())
+        held.append(leads(found[DEFAULTS], found[best]))
+        parts.append(
+            f"{size}: {found[DEFAULTS].mean():.0%}, best of the others {found[best].mean():.0%} ({labels[best]})"
+        )
+    return CLAIMS[0], _outcome(held), f"found, {'; '.join(parts)}"
+
+
+def _of_the_ingredients(problems: dict[str, Found]) -> Judged:
+    held, parts = [], []
+    for ingredient, without in INGREDIENTS.items():
+        where = sum(leads(found[DEFAULTS], found[without]) for found in problems.values())
+        gain = np.mean([found[DEFAULTS].mean() - found[without].mean() for found in problems.values()])
+        held.append(where > 0)
+        parts.append(
+            f"{ingredient} {gain:+.0%} on average, beyond chance at {where} of {plural(len(problems), 'problem')}"
+        )
+    return CLAIMS[1], _outcome(held), "; ".join(parts)
+
+
+def _outcome(held: list[bool]) -> Outcome:
+    return "reproduced" if all(held) else "partly" if any(held) else "not reproduced"
