@@ -136,7 +136,9 @@ def tile(values):
     share = (values / np.abs(values).max()).reshape(SIDE, SIDE, 1)
     colours = np.where(share > 0, np.array(WARM), np.array(COOL))
     pixels = 255 + np.abs(share) * (colours - 255.0)
-    return Image.fromarray(np.rint(pixels).astype(np.uint8)).resize((SIDE * TILE, SIDE * TILE), Image.Resampling.NEAREST)
+    return Image.fromarray(np.rint(pixels).astype(np.uint8)).resize(
+        (SIDE * TILE, SIDE * TILE), Image.Resampling.NEAREST
+    )
 
 
 def animation_frame(data, frame):
@@ -155,7 +157,9 @@ def animation_frame(data, frame):
         picture.paste(tile(data[i]), (left, top + 40))
         picture.paste(tile(frame.atoms[i]), (left, top + below))
         if found[i]:
-            draw.rectangle((left - 5, top + below - 5, left + SIDE * TILE + 4, top + below + SIDE * TILE + 4), None, WARM, 2)
+            draw.rectangle(
+                (left - 5, top + below - 5, left + SIDE * TILE + 4, top + below + SIDE * TILE + 4), None, WARM, 2
+            )
     return picture
 
 

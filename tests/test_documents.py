@@ -26,7 +26,7 @@ DOCS = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*MADE} & 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?^```([^\n{]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 SHELL = ("sh", "bash", "console", "shell")
-OTHER = ("", "text", "toml", "json")
+OTHER = ("", "text", "toml", "json", "bibtex")
 MOST_SKIPPED = 8
 
 
