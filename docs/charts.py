@@ -15,7 +15,7 @@ from roadict.drawing.charts import Chart, Scale, element, svg, text
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
 COLOURS = {"ROAD": 0, "roadict": 0, "SPORCO": 1, "SPAMS": 2, "scikit-learn": 3, "dictlearn": 4}
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 270, 56, 86, 26, 44
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 270, 46, 92, 26, 44
 LABEL_GAP = 14
 """Smallest distance of two labels in pixels."""
 
@@ -46,7 +46,8 @@ def over_time(found, title, y_title, bounds=None):
     marks = [column for column in found[0] if re.fullmatch(r"[\d.]+ s", column)]
     seconds = [number(mark) for mark in marks]
     values = {row["learner"]: [number(row[mark]) if row[mark] else np.nan for mark in marks] for row in found}
-    lines = {name: (seconds, values[name]) for name in values}
+    measured = np.isfinite([*values.values()]).any(axis=0)
+    lines = {name: (np.array(seconds)[measured], np.array(course)[measured]) for name, course in values.items()}
     return panel(lines, title, "seconds", y_title, bounds=bounds)
 
 
@@ -58,7 +59,8 @@ def panel(lines, title, x_title, y_title, *, bounds=None, log_y=False):
     across, up = Scale(xs[0], xs[-1], LEFT, WIDTH - RIGHT, log=True), Scale(low, high, HEIGHT - BOTTOM, TOP, log=log_y)
     chart = Chart(across, up, 6)
     ticks = [x for x in xs if f"{x:e}"[0] in "15"] if len(xs) > 7 else xs
-    parts = [text(LEFT - 6, 14, title, "start", "name ours"), chart.y_axis(), chart.x_axis(x_title, ticks)]
+    parts = [text(LEFT - 6, 14, title, "start", "name ours"), chart.y_axis(), chart.x_axis(x_title, [])]
+    parts += [text(float(across(x)), HEIGHT - BOTTOM + 18, f"{x:,g}") for x in ticks]
     ends = {}
     for name, (at, values) in lines.items():
         clipped = np.clip(np.array(values, float), low, high)

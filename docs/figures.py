@@ -101,7 +101,8 @@ def draw(folder: Path) -> None:
             with plt.rc_context({"svg.hashsalt": name}):
                 made.savefig(file, format="svg", transparent=True, metadata={"Date": None})
             plt.close(made)
-            target.write_text(re.sub(LIGHT, "currentColor", file.getvalue()), encoding="utf-8")
+            drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+            target.write_text(drawing.replace(LIGHT, "currentColor"), encoding="utf-8")
 
 
 def _matrix(axes, values, title, limit=None):

@@ -36,7 +36,7 @@ LETTERS = {
     "Y": "#...# .#.#. ..#.. ..#.. ..#..",
     "V": "#...# #...# .#.#. .#.#. ..#..",
 }
-N_SAMPLES, PER_SAMPLE, SEED = 240, 2, 2
+N_SAMPLES, PER_SAMPLE, SEED = 240, 2, 3
 N_SHOWN = 24
 """Samples whose codes are recorded."""
 FOUND = 0.99
@@ -61,11 +61,12 @@ def letters():
 
 
 def mixtures(atoms):
-    """Samples of two letters each, with Gaussian weights."""
+    """Samples of two letters each, with weights of either sign that are not small: no sample is nearly one letter."""
     rng = np.random.default_rng([SEED, 3])
     codes = np.zeros((N_SAMPLES, len(atoms)))
     for row in codes:
-        row[rng.choice(len(atoms), PER_SAMPLE, replace=False)] = rng.standard_normal(PER_SAMPLE)
+        weights = rng.choice([-1, 1], PER_SAMPLE) * rng.uniform(0.6, 1.4, PER_SAMPLE)
+        row[rng.choice(len(atoms), PER_SAMPLE, replace=False)] = weights
     return codes @ atoms
 
 

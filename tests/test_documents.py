@@ -126,6 +126,14 @@ def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
     assert float(error) < 1e-2
 
 
+def test_the_home_page_tells_what_its_lines_print(capsys):
+    python, printed = [
+        text for language, text, _ in blocks(ROOT / "docs" / "index.md") if language in ("python", "text")
+    ]
+    exec(compile(python, "index.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == printed
+
+
 def test_few_blocks_are_not_run():
     assert len(commands(ROOT / "README.md", run=True)) >= 11
     assert {language for page in PAGES for language, *_ in blocks(page)} <= {"python", *SHELL, *OTHER}

@@ -69,12 +69,11 @@
     };
   });
 
-  const lowest = run.curves.rho.indexOf(Math.min(...run.curves.rho)) + 1;
   function told(frame, found) {
-    if (frame === last) return "The exact finish: least squares and basis pursuit take the atoms to rounding. Every sample uses its two atoms.";
-    if (frame === 0) return "The start: no atom resembles a letter, and every sample uses all of them.";
-    if (run.iterations[frame] < lowest) return `ρ falls: the two copies of each block may disagree, and the atoms move. ${found} found.`;
-    if (found < names.length) return `ρ is low: the run searches, and atoms snap into place. ${found} of ${names.length} found.`;
+    const share = `${found} of ${names.length}`;
+    if (frame === last) return `The exact finish: least squares and basis pursuit take the atoms to rounding. ${share} are found, and every sample uses two.`;
+    if (frame === 0) return `The start: ${share} atoms are letters.`;
+    if (found < names.length) return `ρ falls: the two copies of each block may disagree, atoms move and snap into place. ${share} are found.`;
     return "All atoms are found. The residuals fall, and the small codes vanish.";
   }
 
@@ -89,7 +88,7 @@
       const canvas = picture(run.side, run.side, `atom ${term.name}`);
       paint(canvas, atomOf(frame, term.k), run.side);
       const sign = term.code < 0 ? "−" : i ? "+" : "";
-      sum.append(node("span", {}, `${sign} ${Math.abs(term.code).toFixed(2)} ×`), canvas);
+      sum.append(node("span", { class: "term" }, `${sign} ${Math.abs(term.code).toFixed(2)} ×`, canvas));
     });
     if (used.length > shown.length) sum.append(node("span", { class: "rest" }, `+ ${used.length - shown.length} more`));
   }
