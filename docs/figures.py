@@ -43,9 +43,10 @@ def scrape(block, block_vars, gallery_conf):
             path = Path(next(block_vars["image_path_iterator"]))
             _thumbnail(figure, path, Path(block_vars["src_file"]).stem)
             for theme, ink in (("light", LIGHT), ("dark", DARK)):
-                _inked(figure, ink).savefig(path.with_stem(f"{path.stem}_{theme}"), dpi=110, transparent=True)
-                source = f"/{gallery_conf['gallery_dirs'][0]}/images/{path.stem}_{theme}.png"
-                text += f"\n.. image:: {source}\n   :alt: figure\n   :class: only-{theme}\n\n"
+                target = path.with_stem(f"{path.stem}_{theme}")
+                _inked(figure, ink).savefig(target, dpi=110, transparent=True)
+                source = target.relative_to(gallery_conf["src_dir"]).as_posix()
+                text += f"\n.. image:: /{source}\n   :alt: figure\n   :class: only-{theme}\n\n"
     plt.close("all")
     return text
 

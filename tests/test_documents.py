@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 MADE = ("_build", "gallery")
 DOCS = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*MADE} & {*path.parts}]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?^```([^\n{]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?^```([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 SHELL = ("sh", "bash", "console", "shell")
 OTHER = ("", "text", "toml", "json", "bibtex")
 MOST_SKIPPED = 8
@@ -33,7 +33,7 @@ MOST_SKIPPED = 8
 def blocks(page):
     """Language, text and whether it is to be run, of each fenced block that is no directive."""
     found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [(language.strip(), text, not mark) for mark, language, text in found]
+    return [(language.strip(), text, not mark) for mark, language, text in found if not language.startswith("{")]
 
 
 def commands(page, *, run):
