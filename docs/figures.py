@@ -21,8 +21,20 @@ from roadict.synthetic import planted
 
 LIGHT, DARK, BOTH = "#22272e", "#ced6dd", "#868e96"
 """Ink on light pages, on dark ones, and on thumbnails, which are on both."""
-SHOWN = {"plot_01_recover": 16, "plot_08_digits": 25}
-"""Panels on the thumbnail of an example: the first one of charts and the last two of pictures, unless here."""
+FIRST_TWO = slice(2)
+SHOWN = {
+    "plot_01_recover": slice(8),
+    "plot_04_missing": FIRST_TWO,
+    "plot_05_denoise": FIRST_TWO,
+    "plot_06_inpaint": FIRST_TWO,
+    "plot_07_upscale": slice(2, 4),
+    "plot_08_digits": slice(24),
+    "plot_12_stains": slice(1),
+    "plot_13_handwriting": FIRST_TWO,
+}
+"""Panels of the first figure of an example that its thumbnail has; all of them, drawn smaller, unless here."""
+SMALL = (4.8, 3.2)
+"""Inches of such a small drawing: its letters are large on the thumbnail."""
 
 
 def _get_sg_image_scraper():
@@ -66,12 +78,16 @@ def _inked(figure, ink):
 
 
 def _thumbnail(figure, path, example):
-    """Save some panels of a figure: all of them would be too small to read."""
+    """Save some panels of a figure, or a small drawing of all: the figure itself would be too small to read."""
     _inked(figure, BOTH)
+    if example not in SHOWN:
+        size = figure.get_size_inches()
+        figure.set_size_inches(SMALL)
+        figure.savefig(path, dpi=160, transparent=True)
+        figure.set_size_inches(size)
+        return
     figure.canvas.draw()
-    pictures = all(axes.images for axes in figure.axes)
-    shown = figure.axes[: SHOWN[example]] if example in SHOWN else figure.axes[-2:] if pictures else figure.axes[:1]
-    boxes = [axes.get_tightbbox() for axes in shown]
+    boxes = [axes.get_tightbbox() for axes in figure.axes[SHOWN[example]]]
     box = Bbox.union(boxes).padded(6).transformed(figure.dpi_scale_trans.inverted())
     figure.savefig(path, dpi=160, transparent=True, bbox_inches=box)
 

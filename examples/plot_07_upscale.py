@@ -22,7 +22,8 @@ bicubic = np.clip(resize(small, large.shape, order=3), 0, 1)
 # %%
 # Learn from another part of the page, in a second, then enlarge.
 
-model = SuperResolution(SCALE, n_components=64, max_iter=40, recipe=Recipe(max_samples=2000), random_state=0)
+recipe = Recipe(max_samples=2000)
+model = SuperResolution(SCALE, n_components=64, max_iter=40, recipe=recipe, random_state=0)
 learned = model.fit([page[:, 220:]]).predict(small)
 print(f"bicubic {psnr(bicubic, large):.1f} dB, roadict {psnr(learned, large):.1f} dB")
 
