@@ -89,7 +89,7 @@ def end_labels(ends):
 
 # Bars.
 
-BAR, LABELS, VALUES, BARS_WIDTH = 22, 250, 90, 640
+BAR, LABELS, VALUES, BARS_WIDTH = 22, 250, 140, 690
 
 
 def bars(items, title, unit=""):
@@ -188,7 +188,7 @@ def two_stage():
     """Seconds of a fit, roadict and dictlearn."""
     items = []
     for row in rows("Two-stage methods: speed"):
-        label = f"{row['roadict']}, {row['problem'].split(',')[0]}"
+        label = f"{row['roadict']}, {re.split(r',| [(]', row['problem'])[0]}"
         values = list(row.values())
         items += [(label, number(values[3]), "roadict"), (label, number(values[6]), "dictlearn")]
     return [bars(items, "seconds of a fit", " s")]
