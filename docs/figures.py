@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.spines import Spine
 from matplotlib.text import Text
@@ -21,6 +21,8 @@ from roadict.synthetic import planted
 
 LIGHT, DARK, BOTH = "#22272e", "#ced6dd", "#868e96"
 """Ink on light pages, on dark ones, and on thumbnails, which are on both."""
+DIM = 0.35
+"""Lines of a smaller brightness are lightened on dark pages."""
 FIRST_TWO = slice(2)
 SHOWN = {
     "plot_01_recover": slice(8),
@@ -56,7 +58,9 @@ def scrape(block, block_vars, gallery_conf):
             _thumbnail(figure, path, Path(block_vars["src_file"]).stem)
             for theme, ink in (("light", LIGHT), ("dark", DARK)):
                 target = path.with_stem(f"{path.stem}_{theme}")
-                _inked(figure, ink).savefig(target, dpi=110, transparent=True)
+                _inked(_lightened(figure) if theme == "dark" else figure, ink).savefig(
+                    target, dpi=110, transparent=True
+                )
                 source = target.relative_to(gallery_conf["src_dir"]).as_posix()
                 text += f"\n.. image:: /{source}\n   :alt: figure\n   :class: only-{theme}\n\n"
     plt.close("all")
@@ -64,16 +68,27 @@ def scrape(block, block_vars, gallery_conf):
 
 
 def _inked(figure, ink):
-    """Give texts, spines and ticks this colour, and everything behind them none."""
+    """Give texts, spines, ticks and black lines this colour, and what is behind them none."""
     for artist in figure.findobj():
-        if isinstance(artist, Text | Line2D) and artist.get_color() in (*INKS, "k", "black"):
+        if isinstance(artist, Text) or (isinstance(artist, Line2D) and artist.get_color() in (*INKS, "k", "black")):
             artist.set_color(ink)
         elif isinstance(artist, Spine):
             artist.set_edgecolor(ink)
     for axes in figure.axes:
         axes.tick_params(colors=ink)
+        for line in (*axes.get_xgridlines(), *axes.get_ygridlines()):
+            line.set(color=BOTH, alpha=0.25)
         if (legend := axes.get_legend()) is not None:
             legend.get_frame().set_visible(False)
+    return figure
+
+
+def _lightened(figure):
+    """Mix dark lines with white, for dark pages."""
+    for line in figure.findobj(Line2D):
+        colour = np.array(to_rgb(line.get_color()))
+        if colour @ (0.3, 0.6, 0.1) < DIM:
+            line.set_color(0.55 * colour + 0.45)
     return figure
 
 

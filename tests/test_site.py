@@ -77,6 +77,14 @@ def test_charts_show_the_numbers_of_their_tables(site):
     assert [float(value) for value in drawn] == [float(value) for value in values if value]
 
 
+def test_bars_show_the_columns_of_their_learners(site):
+    row = re.search(r"^\| planted .* \| 100 \| mod \|(.*)\|$", RESULTS, flags=re.MULTILINE)[1].split("|")
+    text = (site / "performance.html").read_text(encoding="utf-8")
+    [panel] = re.findall(r'<svg [^>]*aria-label="seconds of a fit".*?</svg>', text)
+    assert f">{row[0].strip()}  roadict<" in panel
+    assert f">{row[3].strip()}  dictlearn<" in panel
+
+
 def test_a_table_is_folded_where_a_chart_shows_it(site):
     text = (site / "performance.html").read_text(encoding="utf-8")
     parts = re.split(r'(?=<section id=")', text)
