@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.spines import Spine
 from matplotlib.text import Text
@@ -58,9 +58,10 @@ def scrape(block, block_vars, gallery_conf):
             _thumbnail(figure, path, Path(block_vars["src_file"]).stem)
             for theme, ink in (("light", LIGHT), ("dark", DARK)):
                 target = path.with_stem(f"{path.stem}_{theme}")
-                _inked(_lightened(figure) if theme == "dark" else figure, ink).savefig(
-                    target, dpi=110, transparent=True
-                )
+                _inked(figure, ink)
+                if theme == "dark":
+                    _lighten(figure)
+                figure.savefig(target, dpi=110, transparent=True)
                 source = target.relative_to(gallery_conf["src_dir"]).as_posix()
                 text += f"\n.. image:: /{source}\n   :alt: figure\n   :class: only-{theme}\n\n"
     plt.close("all")
@@ -83,13 +84,12 @@ def _inked(figure, ink):
     return figure
 
 
-def _lightened(figure):
+def _lighten(figure):
     """Mix dark lines with white, for dark pages."""
     for line in figure.findobj(Line2D):
         colour = np.array(to_rgb(line.get_color()))
         if colour @ (0.3, 0.6, 0.1) < DIM:
-            line.set_color(0.55 * colour + 0.45)
-    return figure
+            line.set_color(to_hex(0.55 * colour + 0.45))
 
 
 def _thumbnail(figure, path, example):
