@@ -38,23 +38,25 @@ PROBLEMS = [
     (32, 64, 6, 1200),
 ]
 NAMES = {
-    "sporco": "SPORCO, 1,000 iterations",
-    "spams": "SPAMS, l1, 300 passes",
-    "scikit-learn": "scikit-learn, cd, up to 300 iterations",
-    "dictlearn": "dictlearn, uaksvd, true S, 300 iterations",
+    "sporco": ("SPORCO, 1,000 iterations", 1000),
+    "spams": ("SPAMS, l1, 300 passes", 300),
+    "scikit-learn": ("scikit-learn, cd, up to 300 iterations", 300),
+    "dictlearn": ("dictlearn, uaksvd, true S, 300 iterations", 300),
 }
 
 
-def run_peer(name, truths, n_components, sparsity, seeds):
-    """Atoms and CPU seconds of every problem, and the version of the package."""
+def run_peer(name, truths, problem, seeds, iterations, *, noisy=False):
+    """Atoms and CPU seconds of fits, by numbers of iterations and then by seeds, and the version of the package."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "problems.npz"), Path(folder, "results.npz")
         data = {f"data_{i}": truth.data for i, truth in enumerate(truths)}
-        np.savez(source, n_components=n_components, sparsity=sparsity, seeds=seeds, **data)
+        _, n_components, sparsity, _ = problem
+        size = {"n_components": n_components, "sparsity": sparsity, "noisy": noisy}
+        np.savez(source, seeds=seeds, iterations=iterations, **size, **data)
         script = Path(__file__).with_name("peers_worker.py")
         subprocess.run([peer_python(), script, name, source, target], check=True, stdout=subprocess.DEVNULL)
         with np.load(target) as found:
-            return [found[f"components_{i}"] for i in range(len(truths))], found["seconds"], str(found["version"])
+            return found["components"], found["seconds"], str(found["version"])
 
 
 def run_road(truths, n_components, seeds):
@@ -67,12 +69,19 @@ def run_road(truths, n_components, seeds):
     return atoms, np.array(seconds)
 
 
+def share_found(atoms, truth):
+    """Share of the planted atoms that have a correlation above 0.99 with some atom."""
+    return (np.abs(atoms @ truth.dictionary.T).max(axis=0) > 0.99).mean()
+
+
+def compile_road():
+    ROAD(32, n_jobs=1, random_state=0).fit(planted(300, 16, 32, sparsity=3, random_state=0).data)
+    ROAD(32, n_jobs=1, max_iter=20, random_state=0).fit(np.random.default_rng(0).standard_normal((60, 16)))
+
+
 def describe(problem, name, atoms, seconds, truths):
     errors = np.array([dictionary_error(found, truth.dictionary) for found, truth in zip(atoms, truths, strict=True)])
-    recovered = [
-        (np.abs(found @ truth.dictionary.T).max(axis=0) > 0.99).mean()
-        for found, truth in zip(atoms, truths, strict=True)
-    ]
+    recovered = [share_found(found, truth) for found, truth in zip(atoms, truths, strict=True)]
     n_features, n_components, sparsity, n_samples = problem
     row = [(n_features, n_components, sparsity), n_samples, name, f"{errors.mean():.5f}", f"{np.median(errors):.5f}"]
     return [*row, f"{(errors < 1e-2).mean():.2f}", f"{np.mean(recovered):.3f}", f"{seconds.mean():.2f}"]
@@ -80,8 +89,7 @@ def describe(problem, name, atoms, seconds, truths):
 
 def main(trials):
     warnings.simplefilter("ignore")
-    ROAD(32, n_jobs=1, random_state=0).fit(planted(300, 16, 32, sparsity=3, random_state=0).data)  # compiles
-    ROAD(32, n_jobs=1, max_iter=20, random_state=0).fit(np.random.default_rng(0).standard_normal((60, 16)))
+    compile_road()
     rows, versions = [], {}
     for problem in PROBLEMS:
         n_features, n_components, sparsity, n_samples = problem
@@ -89,9 +97,9 @@ def main(trials):
         truths = [planted(n_samples, n_features, n_components, sparsity=sparsity, random_state=int(s)) for s in seeds]
         rows.append(describe(problem, "**ROAD, defaults**", *run_road(truths, n_components, seeds), truths))
         print(rows[-1], file=sys.stderr)
-        for name, text in NAMES.items():
-            atoms, seconds, versions[name] = run_peer(name, truths, n_components, sparsity, seeds)
-            rows.append(describe(problem, text, atoms, seconds, truths))
+        for name, (text, iterations) in NAMES.items():
+            atoms, seconds, versions[name] = run_peer(name, truths, problem, seeds, [iterations])
+            rows.append(describe(problem, text, atoms[0], seconds[0], truths))
             print(rows[-1], file=sys.stderr)
     header = ["(M, K, S)", "N", "method", "mean error", "median error", "share below 1e-2"]
     header += ["atoms recovered", "CPU seconds"]

@@ -6,15 +6,13 @@ over-time: objective on unseen patches over seconds; million: a million patches 
 classic, planted and denoise one after the other (benchmarks/real_fits.py); stream: partial_fit compared with fit.
 SPAMS: pip install spams-bin
 
-The curves go to benchmarks/real.json, from which docs/figures.py draws docs/images/real-patches.png. A command
-shortened by --samples or --seconds, or run without SPAMS, prints its tables and writes nothing.
+docs/charts.py draws the curves from the tables. A command shortened by --samples or --seconds, or run without SPAMS,
+prints its tables and writes nothing.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -37,8 +35,6 @@ from real_patches import (
 )
 from results import table, write_section
 
-CURVES = Path(__file__).with_name("real.json")
-FIGURES = Path(__file__).parents[1] / "docs" / "figures.py"
 CASES = [(128, 0.15, 10_000), (256, 0.08, 10_000), (128, 0.15, 100_000), (256, 0.08, 100_000)]
 """Atoms, weight, patches."""
 MILLION = (256, 0.08, 1_000_000)
@@ -91,19 +87,18 @@ def course_medians(case, marks, trials):
 
 
 def over_time(arguments):
-    rows, curves, columns = [], [], sorted({*MARKS, *LONGER.values()})
+    rows, columns = [], sorted({*MARKS, *LONGER.values()})
     for full in CASES:
         marks = marks_of(full, arguments.seconds)
         case, trials = (*full[:2], arguments.samples or full[2]), arguments.trials if full in LONGER else 1
         medians, end = course_medians(case, marks, trials)
-        curves.append((*case, trials, marks, medians, end))
         for name, values in medians.items():
             at = dict(zip(marks, map(value_text, values), strict=True))
             ended = f"{end:.1f}" if name == "roadict" and end is not None else ""
             rows.append([*case[:2], f"{case[2]:,}", trials, name, *(at.get(mark, "") for mark in columns), ended])
     header = ["K", "α", "N", "seeds", "learner", *(f"{mark} s" for mark in columns), ENDED]
     text = f"{ABOUT} Medians over the seeds; empty: no atoms yet, or not measured."
-    return Section("Objective on unseen patches over time", f"{text}\n\n{table(header, rows)}", tuple(curves))
+    return Section("Objective on unseen patches over time", f"{text}\n\n{table(header, rows)}")
 
 
 def peak_memory():
@@ -125,7 +120,7 @@ def measure_alone(name, path, unseen, marks):
 
 def million(arguments):
     n_samples = arguments.samples or MILLION[2]
-    marks, rows, curves, ended = marks_of(MILLION, arguments.seconds), [], {}, None
+    marks, rows = marks_of(MILLION, arguments.seconds), []
     fresh = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "patches.npy")
@@ -135,31 +130,19 @@ def million(arguments):
         del data
         for name in learners():
             with ProcessPoolExecutor(1, mp_context=fresh) as process:
-                curves[name], end, last, memory = process.submit(measure_alone, name, path, unseen, marks).result()
-            ended = ended or end
+                values, end, last, memory = process.submit(measure_alone, name, path, unseen, marks).result()
             ending = ["", ""] if end is None else [f"{end:.1f}", value_text(last)]
-            rows.append([name, *map(value_text, curves[name]), *ending, f"{memory:.2f} GB"])
+            rows.append([name, *map(value_text, values), *ending, f"{memory:.2f} GB"])
             print(rows[-1], file=sys.stderr)
     header = ["learner", *(f"{mark} s" for mark in marks), ENDED, "objective then", "peak memory"]
     body = f"{ABOUT} One trial of {n_samples:,} patches ({size:.2f} GB) in a memory-mapped file, K = {MILLION[0]}, "
     body += f"α = {MILLION[1]}; every learner in its own process, whose peak memory includes the patches "
     body += f"(but not two more processes of scikit-learn). roadict's fit runs to its end.\n\n{table(header, rows)}"
-    return Section("A million patches", body, ((*MILLION, 1, marks, curves, ended),))
-
-
-def save_curve(n_atoms, alpha, n_samples, trials, marks, curves, end):
-    """Replace or add a case in the file of curves."""
-    case = {"n_atoms": n_atoms, "alpha": alpha, "n_samples": n_samples}
-    values = {name: [None if np.isinf(v) else round(float(v), 6) for v in curve] for name, curve in curves.items()}
-    entry = {**case, "trials": trials, "seconds": list(marks), "end": end and round(end, 1), "objective": values}
-    saved = json.loads(CURVES.read_text()) if CURVES.exists() else []
-    others = [other for other in saved if not case.items() <= other.items()]
-    ordered = sorted([*others, entry], key=lambda other: (other["n_samples"], other["n_atoms"]))
-    CURVES.write_text("[\n" + ",\n".join(json.dumps(other) for other in ordered) + "\n]\n")
+    return Section("A million patches", body)
 
 
 def report(section, arguments):
-    """Write section and curves, unless the command was shortened or SPAMS is missing."""
+    """Write the section, unless the command was shortened or SPAMS is missing."""
     if arguments.samples or arguments.seconds or optional_spams() is None:
         print(f"## {section.title} (shortened or without SPAMS: not written)\n\n{section.body}\n")
         return
@@ -167,10 +150,6 @@ def report(section, arguments):
     write_section(
         section.title, command + ("" if arguments.what == "million" else f" --trials {arguments.trials}"), section.body
     )
-    for curve in section.curves:
-        save_curve(*curve)
-    if section.curves:
-        subprocess.run([sys.executable, FIGURES], check=True)
 
 
 COMMANDS = {"over-time": over_time, "million": million, **real_fits.COMMANDS}

@@ -91,11 +91,10 @@ def seeds_text(trials):
 
 
 class Section(NamedTuple):
-    """A result to report, with the curves to save: atoms, weight, patches, trials, marks, objectives and end."""
+    """A result to report."""
 
     title: str
     body: str
-    curves: tuple = ()
 
 
 class Course(NamedTuple):

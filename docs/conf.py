@@ -1,7 +1,9 @@
 """How Sphinx builds the site: ``make docs``."""
 
 import os
+import re
 import sys
+import tomllib
 from pathlib import Path
 
 from sphinx_gallery.sorting import FileNameSortKey
@@ -10,9 +12,11 @@ FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "src")]
 os.environ["MPLBACKEND"] = "Agg"
 
+import charts  # noqa: E402
 import figures  # noqa: E402
 
 import roadict  # noqa: E402
+from roadict.drawing.charts import CSS_FILE  # noqa: E402
 
 project = "roadict"
 author = "The roadict developers"
@@ -26,6 +30,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "charts",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip"]
@@ -36,6 +41,7 @@ nitpick_ignore = [("py:exc", "ModelFileError")]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+toc_object_entries_show_parents = "hide"  # else every entry of a class begins with its long name, and is cut after it
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_use_param = False  # types such as "array of shape (n_samples, n_features)" are words, not links
@@ -47,7 +53,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": FileNameSortKey,
     "filename_pattern": "plot_",
-    "image_scrapers": ("matplotlib", "figures"),
+    "image_scrapers": ("figures",),
+    "thumbnail_size": (480, 320),
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "show_memory": False,
@@ -64,8 +71,8 @@ html_math_renderer = "mathml"
 html_favicon = "_static/mark.svg"
 html_logo = "_static/mark.svg"
 html_context = {"default_mode": "auto"}
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_static_path = ["_static", str(CSS_FILE)]
+html_css_files = ["charts.css", "site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -78,9 +85,15 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
+# The repository, once pyproject.toml names it.
+_URLS = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {})
+_REPOSITORY = next((_URLS[key] for key in ("Repository", "Source", "Homepage") if key in _URLS), None)
+if _REPOSITORY:
+    html_theme_options["icon_links"] = [{"name": "Repository", "url": _REPOSITORY, "icon": "fa-solid fa-code-branch"}]
 # The bar on the left lists the pages of a section; these have none.
-_ALONE = ("index", "start", "which-method", "how-road-works", "questions", "paper-to-code", "performance")
-html_sidebars = {page: [] for page in (*_ALONE, "contributing", "changelog", "studio")}
+_ALONE = ("index", "start", "which-method", "how-road-works", "questions", "paper-to-code", "performance", "beside")
+_ALONE += ("from-scikit-learn", "when-not", "citing", "contributing", "changelog", "studio")
+html_sidebars = {page: [] for page in _ALONE}
 
 figures.draw(FOLDER / "_figures")
 
@@ -96,10 +109,26 @@ def _commands():
     return "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in pages.items())
 
 
+def _drawn(match):
+    """A figure of figures.py inside the page, whose ink it takes."""
+    drawing = (FOLDER / "_figures" / f"{match[1]}.svg").read_text(encoding="utf-8")
+    body = drawing[drawing.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{match[2]}" ', 1)
+    return f'```{{raw}} html\n<figure class="drawing">{body}<figcaption>{match[3]}</figcaption></figure>\n```\n'
+
+
 def _fill_in(app, docname, source):
-    """Put the help of the commands on their page."""
+    """Put in what is made when the site is built: help of commands, measurements with their charts, drawings."""
+    text = source[0]
     if docname == "api/commands":
-        source[0] = source[0].replace("<!-- commands -->", _commands())
+        text = text.replace("<!-- commands -->", _commands())
+    if docname == "performance":
+        text = text.replace("<!-- measured -->", charts.measured())
+    if docname == "citing":
+        text = text.replace("<!-- version -->", release)
+    if docname == "index":
+        link = f"[Repository]({_REPOSITORY}) · " if _REPOSITORY else ""
+        text = text.replace("<!-- repository -->", link)
+    source[0] = re.sub(r"^```\{drawing\} (\w+)\n:alt: (.+)\n\n(.+)\n```\n", _drawn, text, flags=re.MULTILINE)
 
 
 def setup(app):

@@ -1,55 +1,140 @@
-"""Figures of the page "How ROAD works", drawn by the library itself when the site is built.
+"""Figures of the gallery and of the page "How ROAD works", drawn when the site is built, for light and dark pages."""
 
-``python docs/figures.py`` draws them and images/real-patches.png, from the curves in benchmarks/real.json.
-"""
-
-import json
+import io
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import ListedColormap, to_hex, to_rgb
+from matplotlib.lines import Line2D
+from matplotlib.spines import Spine
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from roadict import ROAD
 from roadict.metrics import dictionary_error
 from roadict.prox import nearest_rank_one, shrink_groups
 from roadict.synthetic import planted
 
-# The gallery's pictures.
+# The gallery's pictures, which suit light and dark pages.
+
+LIGHT, DARK, BOTH = "#22272e", "#ced6dd", "#868e96"
+"""Ink on light pages, on dark ones, and on thumbnails, which are on both."""
+DIM = 0.35
+"""Lines of a smaller brightness are lightened on dark pages."""
+FIRST_TWO = slice(2)
+SHOWN = {
+    "plot_01_recover": slice(8),
+    "plot_04_missing": FIRST_TWO,
+    "plot_05_denoise": FIRST_TWO,
+    "plot_06_inpaint": FIRST_TWO,
+    "plot_07_upscale": slice(2, 4),
+    "plot_08_digits": slice(24),
+    "plot_12_stains": slice(1),
+    "plot_13_handwriting": FIRST_TWO,
+}
+"""Panels of the first figure of an example that its thumbnail has; all of them, drawn smaller, unless here."""
+SMALL = (4.8, 3.2)
+"""Inches of such a small drawing: its letters are large on the thumbnail."""
 
 
 def _get_sg_image_scraper():
-    """Let sphinx-gallery find, by this name, how to save figures that are not pyplot's."""
+    """Let sphinx-gallery find, by this name, how to save figures."""
     return scrape
 
 
 def scrape(block, block_vars, gallery_conf):
-    """Save the figures that a block of an example has made with ``roadict.plotting``."""
+    """Save the figures that a block has made, with pyplot or ``roadict.plotting``, and write them as rst."""
     from matplotlib.figure import Figure
-    from sphinx_gallery.scrapers import figure_rst
 
-    paths = []
-    for value in block_vars["example_globals"].values():
-        if isinstance(value, Figure) and getattr(value, "number", None) is None and not hasattr(value, "saved"):
-            value.saved = True
-            paths.append(next(block_vars["image_path_iterator"]))
-            value.savefig(paths[-1], dpi=100)
-    return figure_rst(paths, gallery_conf["src_dir"])
+    made = [value for value in block_vars["example_globals"].values() if isinstance(value, Figure)]
+    made = [*map(plt.figure, plt.get_fignums()), *(figure for figure in made if not hasattr(figure, "number"))]
+    text = ""
+    for figure in made:
+        if not hasattr(figure, "saved"):
+            figure.saved = True
+            path = Path(next(block_vars["image_path_iterator"]))
+            _thumbnail(figure, path, Path(block_vars["src_file"]).stem)
+            for theme, ink in (("light", LIGHT), ("dark", DARK)):
+                target = path.with_stem(f"{path.stem}_{theme}")
+                _inked(figure, ink)
+                if theme == "dark":
+                    _lighten(figure)
+                figure.savefig(target, dpi=110, transparent=True)
+                source = target.relative_to(gallery_conf["src_dir"]).as_posix()
+                text += f"\n.. image:: /{source}\n   :alt: figure\n   :class: only-{theme}\n\n"
+    plt.close("all")
+    return text
+
+
+def _inked(figure, ink):
+    """Give texts, spines, ticks and black lines this colour, and what is behind them none."""
+    for artist in figure.findobj():
+        if isinstance(artist, Text) or (isinstance(artist, Line2D) and artist.get_color() in (*INKS, "k", "black")):
+            artist.set_color(ink)
+        elif isinstance(artist, Spine):
+            artist.set_edgecolor(ink)
+    for axes in figure.axes:
+        axes.tick_params(colors=ink)
+        for line in (*axes.get_xgridlines(), *axes.get_ygridlines()):
+            line.set(color=BOTH, alpha=0.25)
+        if (legend := axes.get_legend()) is not None:
+            legend.get_frame().set_visible(False)
+    return figure
+
+
+def _lighten(figure):
+    """Mix dark lines with white, for dark pages."""
+    for line in figure.findobj(Line2D):
+        colour = np.array(to_rgb(line.get_color()))
+        if colour @ (0.3, 0.6, 0.1) < DIM:
+            line.set_color(to_hex(0.55 * colour + 0.45))
+
+
+def _thumbnail(figure, path, example):
+    """Save some panels of a figure, or a small drawing of all: the figure itself would be too small to read."""
+    _inked(figure, BOTH)
+    if example not in SHOWN:
+        size = figure.get_size_inches()
+        figure.set_size_inches(SMALL)
+        figure.savefig(path, dpi=160, transparent=True)
+        figure.set_size_inches(size)
+        return
+    figure.canvas.draw()
+    boxes = [axes.get_tightbbox() for axes in figure.axes[SHOWN[example]]]
+    box = Bbox.union(boxes).padded(6).transformed(figure.dpi_scale_trans.inverted())
+    figure.savefig(path, dpi=160, transparent=True, bbox_inches=box)
 
 
 # The figures of the page.
 
-MAP = {"cmap": "RdBu_r", "interpolation": "nearest", "aspect": "auto"}
+INKS = {LIGHT, DARK, BOTH}
+
+
+def _faded():
+    """Blue to orange through transparent, so that zero has the colour of the page."""
+    share = np.linspace(-1, 1, 255)[:, None]
+    colours = np.where(share > 0, [0.88, 0.42, 0.06], [0.23, 0.49, 0.75])
+    return ListedColormap(np.hstack([colours, np.abs(share)]))
+
+
+WARM, COOL = "#d96a10", "#3a7cbe"
+MAP = {"cmap": _faded(), "interpolation": "nearest", "aspect": "auto"}
 
 
 def draw(folder: Path) -> None:
-    """Draw every figure that is not there yet."""
+    """Draw every figure that is not there yet, as SVG whose ink is that of the page."""
     folder.mkdir(exist_ok=True)
     for name, figure in (("decomposition", decomposition), ("blocks", blocks), ("course", course)):
-        target = folder / f"{name}.png"
+        target = folder / f"{name}.svg"
         if not target.exists():
-            made = figure()
-            made.savefig(target, dpi=130)
+            made, file = _inked(figure(), LIGHT), io.StringIO()
+            with plt.rc_context({"svg.hashsalt": name}):
+                made.savefig(file, format="svg", transparent=True, metadata={"Date": None})
             plt.close(made)
+            drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+            target.write_text(drawing.replace(LIGHT, "currentColor"), encoding="utf-8")
 
 
 def _matrix(axes, values, title, limit=None):
@@ -57,6 +142,7 @@ def _matrix(axes, values, title, limit=None):
     axes.imshow(values, vmin=-limit, vmax=limit, **MAP)
     axes.set_title(title, fontsize=10)
     axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_color(LIGHT)
 
 
 def _small_problem():
@@ -107,76 +193,14 @@ def course():
 
     history = ROAD(32, n_init=1, callback=watch, random_state=1).fit(truth.data).history_
     figure, panels = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained")
-    panels[0].semilogy(history["rho"], color="tab:orange")
+    panels[0].semilogy(history["rho"], color=WARM)
     panels[0].set(title="ρ", xlabel="iteration")
-    panels[1].semilogy(history["primal"], label="primal")
-    panels[1].semilogy(history["dual"], label="dual")
+    panels[1].semilogy(history["primal"], label="primal", color=WARM)
+    panels[1].semilogy(history["dual"], label="dual", color=COOL)
     panels[1].set(title="residuals", xlabel="iteration")
     panels[1].legend(frameon=False)
-    panels[2].plot(errors, color="tab:green")
+    panels[2].plot(errors, color=WARM)
     panels[2].set(title="distance from the true atoms", xlabel="iteration", ylim=(0, None))
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-# The figure of the page "Performance".
-
-FOLDER = Path(__file__).parent
-LEARNERS = {"roadict": "tab:orange", "SPAMS": "tab:blue", "scikit-learn": "tab:green"}
-HIGHEST = 1.12
-"""Top of a panel, relative to the smallest objective in it: the first atoms of some learners are far above."""
-LABEL_GAP = 0.08
-"""Smallest distance of two labels, relative to the height of a panel."""
-
-
-def real_patches():
-    """Objective on unseen patches over seconds: a row per dictionary, a column per number of patches."""
-    cases = json.loads((FOLDER.parent / "benchmarks" / "real.json").read_text(encoding="utf-8"))
-    rows = sorted({(case["n_atoms"], case["alpha"]) for case in cases})
-    columns = sorted({case["n_samples"] for case in cases})
-    shape = len(rows), len(columns)
-    size = 3.9 * len(columns), 2.9 * len(rows)
-    figure, panels = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
-    for axes in panels.flat:
-        axes.set_visible(False)
-    for case in cases:
-        row, column = rows.index((case["n_atoms"], case["alpha"])), columns.index(case["n_samples"])
-        _over_time(panels[row, column], case)
-    trials = sorted({case["trials"] for case in cases})
-    seeds = " or ".join("one seed" if trial == 1 else f"medians of {trial} seeds" for trial in trials)
-    figure.supylabel(f"objective on unseen patches ({seeds})", fontsize=10)
-    return figure
-
-
-def _over_time(axes, case):
-    """Draw one line per learner, labelled at its end, and a dot where ROAD's fit ended by itself."""
-    axes.set_visible(True)
-    seconds, ends = case["seconds"], {}
-    for name, values in case["objective"].items():
-        if values[-1] is not None:  # else it had no atoms yet
-            axes.plot(seconds, np.array(values, float), color=LEARNERS[name])
-            ends[name] = values[-1]
-    if case["end"] is not None and case["end"] <= seconds[-1]:
-        axes.plot(case["end"], ends["roadict"], "o", color=LEARNERS["roadict"])
-    lowest = min(ends.values())
-    heights = (lowest * 0.99, min(max(lowest * 1.02, axes.get_ylim()[1]), lowest * HIGHEST))
-    title = f"{case['n_atoms']} atoms, α = {case['alpha']}, {case['n_samples']:,} patches"
-    axes.set(xscale="log", ylim=heights, xlim=(seconds[0], seconds[-1]))
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel("seconds", fontsize=9)
-    axes.set_xticks(seconds, labels=[f"{second:g}" for second in seconds])
-    axes.minorticks_off()
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    place = 0.0
-    for name, value in sorted(ends.items(), key=lambda item: item[1]):
-        place = max(place, min(1.0, (value - heights[0]) / (heights[1] - heights[0])))
-        position = {"xy": (1.02, place), "xycoords": "axes fraction", "va": "center", "fontsize": 9}
-        axes.annotate(name, color=LEARNERS[name], **position)
-        place += LABEL_GAP
-
-
-if __name__ == "__main__":
-    draw(FOLDER / "_figures")
-    real_patches().savefig(FOLDER / "images" / "real-patches.png", dpi=110)

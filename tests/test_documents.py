@@ -24,16 +24,16 @@ ROOT = Path(__file__).parents[1]
 MADE = ("_build", "gallery")
 DOCS = [path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*MADE} & {*path.parts}]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?^```([^\n{]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?^```([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 SHELL = ("sh", "bash", "console", "shell")
-OTHER = ("", "text", "toml", "json")
+OTHER = ("", "text", "toml", "json", "bibtex")
 MOST_SKIPPED = 8
 
 
 def blocks(page):
     """Language, text and whether it is to be run, of each fenced block that is no directive."""
     found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [(language.strip(), text, not mark) for mark, language, text in found]
+    return [(language.strip(), text, not mark) for mark, language, text in found if not language.startswith("{")]
 
 
 def commands(page, *, run):
@@ -124,6 +124,14 @@ def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
     assert reason == "converged"
     assert int(iterations) < 2000
     assert float(error) < 1e-2
+
+
+def test_the_home_page_tells_what_its_lines_print(capsys):
+    python, printed = [
+        text for language, text, _ in blocks(ROOT / "docs" / "index.md") if language in ("python", "text")
+    ]
+    exec(compile(python, "index.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == printed
 
 
 def test_few_blocks_are_not_run():
