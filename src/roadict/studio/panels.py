@@ -76,6 +76,17 @@ def done(
     return _panel(kind=kind, title=title, lines=lines, notes=notes, facts=facts or {})
 
 
+def curve_name(measure: str) -> str:
+    """Name of a measure in charts.
+
+    Examples
+    --------
+    >>> curve_name("code_change"), curve_name("error")
+    ('code change', 'data error')
+    """
+    return "data error" if measure == "error" else measure.replace("_", " ")
+
+
 def bound_of(name: str, tol: float) -> float:
     """Return the tolerance of a residual: ten times as large for those of descents."""
     return 10 * tol if name in ("stationarity", "change") else tol
@@ -99,9 +110,7 @@ def objective_caption(residuals: Sequence[str], start: int = 1) -> str:
     name = f"Objective, start {start}." if start > 1 else "Objective."
     if "primal" not in residuals:
         return name
-    return (
-        f"{name} It may rise: ADMM starts infeasible, where codes do not reproduce the data yet."
-    )
+    return f"{name} It may rise: ADMM starts infeasible, where codes do not reproduce the data yet."
 
 
 def _figures(job: Job) -> dict[str, str]:
@@ -110,12 +119,14 @@ def _figures(job: Job) -> dict[str, str]:
     if not status.runs:
         return {}
     atoms = "Atoms" if status.atoms is None else f"{len(status.atoms)} atoms"
-    curves = {name.replace("_", " "): np.asarray(values) for name, values in status.measures.items()}
-    residuals = [name for name in status.measures if name != "error"]
+    # Copies: the thread that reads the output goes on appending.
+    runs, measures = [list(run) for run in status.runs], dict(status.measures)
+    curves = {curve_name(name): np.array(values) for name, values in measures.items()}
+    residuals = [name for name in measures if name != "error"]
     learns = job.command.arguments[:1] == ("learn",)
     tolerance = bound_of(residuals[-1], TOLERANCE) if learns and residuals else None
     drawn = {residual_caption(residuals): residual_curves(curves, (), tolerance)} if curves else {}
     return drawn | {
-        objective_caption(residuals, len(status.runs)): objective_curve(status.runs),
+        objective_caption(residuals, len(runs)): objective_curve(runs),
         f"{atoms}, as they form.": atoms_picture(status.atoms),
     }

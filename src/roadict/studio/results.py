@@ -61,7 +61,7 @@ def show_picture(job: Job, compared: Comparison, slider: str) -> Shown:
     """Show a picture: the loupe takes its two pictures from the element ``slider``; atoms with their places below."""
     status, parts = job.status, []
     if status.atoms is not None and compared.task != "upscale":
-        plane = np.asarray(compared.after.convert("L"), np.float32) / 255
+        plane = (np.asarray(compared.after.convert("L")) / 255).astype(np.float32)
         text = (
             "Click an atom to see where the result uses it. They are those that ROAD learned, before they are refined "
             f"on more patches; here each patch is coded by at most {uses.ATOMS_PER_PATCH}."
@@ -71,8 +71,8 @@ def show_picture(job: Job, compared: Comparison, slider: str) -> Shown:
     if status.runs:
         curves = {name: np.asarray(values) for name, values in status.measures.items()}
         figures = _course(curves, status.runs, None)
-        if not parts:
-            figures[f"{len(status.atoms or ())} atoms."] = atoms_picture(status.atoms)
+        if status.atoms is not None and not parts:
+            figures[f"{len(status.atoms)} atoms."] = atoms_picture(status.atoms)
         parts.append(render("studio", "details.html", title=COURSE, figures=figures))
     return Shown(panels.done(job), compared.loupe(slider), "".join(parts))
 
@@ -81,7 +81,7 @@ def _course(
     curves: Mapping[str, Any], runs: Sequence[Sequence[float]], tol: float | None, finished: Finished | None = None
 ) -> dict[str, str]:
     """Charts of a run by their captions, residuals first."""
-    named = {name.replace("_", " "): values for name, values in curves.items()}
+    named = {panels.curve_name(name): values for name, values in curves.items()}
     last = len(runs[-1])
     errors, objectives = [], []
     if finished is not None:

@@ -39,12 +39,19 @@ if (!document.getElementById("rd-tip")) {
     event.preventDefault();
   });
   addEventListener("focusout", event => { if (event.target.closest?.(".plot")) show(null); });
-  // On a phone the panel is below the inputs: go there when a job starts.
+  // Where the panel is below the inputs, as on a phone, follow it from the start of a job to its result, unless the user scrolls.
+  let followed = null;
+  const follow = () => {
+    if (!followed) return;
+    followed.scrollIntoView({ block: "start" });
+    if (!followed.querySelector(".rd-idle, .rd-running, .rd-waiting")) followed = null;
+  };
   addEventListener("click", event => {
-    const start = event.target.closest?.("#pictures-run, #signals-run");
-    const panel = start && document.getElementById(start.id.replace("run", "panel"));
-    if (panel && panel.getBoundingClientRect().top > 0.6 * innerHeight) setTimeout(() => panel.scrollIntoView({ block: "start" }), 100);
+    const button = event.target.closest?.("#pictures-run, #signals-run"), panel = button && document.getElementById(button.id.replace("run", "panel"));
+    if (panel && panel.getBoundingClientRect().top >= button.getBoundingClientRect().bottom) followed = panel;
   });
+  ["wheel", "touchmove", "keydown"].forEach(kind => addEventListener(kind, () => { followed = null; }, { passive: true }));
+  document.addEventListener("rd-redrawn", () => setTimeout(follow, 300));
 }
 
 // Values of an atom or a signal as pixels (square ones) or as a curve; a byte of -128 is a missing value.
@@ -102,6 +109,7 @@ const explore = section => {
     return button;
   });
   grid.replaceChildren(...buttons);
+  grid.style.setProperty("--cell", `${clamp(Math.round(360 / Math.sqrt(buttons.length)), 34, 72)}px`);
   const choose = async index => {
     buttons.forEach((button, i) => { button.setAttribute("aria-pressed", i === index); button.tabIndex = i === index ? 0 : -1; });
     const atom = uses.atoms[index];
