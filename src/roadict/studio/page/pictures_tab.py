@@ -183,11 +183,12 @@ class PicturesTab(Tab):
             )
 
         def finish(job: Job) -> Update:
-            mask, source = job.mask, Path(path or "")
+            mask, source = job.mask, job.folder / job.command.arguments[1]
             compared = comparison.compare(source, job, task, find_truth(self._samples, source))
+            result = show_picture(job, compared, "#pictures-slider")
             return {
-                **shown(self.view, self.details, results := show_picture(job, compared, "#pictures-slider")),
-                self.panel: results.panel,
+                self.panel: result.panel,
+                **shown(self.view, self.details, result),
                 self.mask: gr.update(visible=mask is not None, value=None if mask is None else str(mask)),
                 self.slider: gr.update(
                     visible=True,
