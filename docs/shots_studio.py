@@ -18,7 +18,10 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from tests.browser import browser  # noqa: E402
+from tests.studio import driving  # noqa: E402
 from tests.studio.driving import Page, Server, until  # noqa: E402
+
+driving.GUARD = 600
 
 WIDTH, COLOURS = 1400, 128
 
@@ -38,7 +41,7 @@ def main() -> None:
             until(lambda: chromium.find("#pictures-details canvas.rd-heat"), "the places of an atom")
             _save(chromium, HERE / "images" / "studio.png")
         finally:
-            server.stop(signal.SIGINT)
+            server.stop(signal.SIGTERM)
 
 
 def _click_sample(page: Page, index: int) -> bool:
