@@ -135,6 +135,16 @@ def test_the_loupe_opens_where_most_changed():
     assert abs(200 * y - 25) < 24
 
 
+def test_a_picture_too_large_for_the_page_is_shrunk_and_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "MAX_SHOWN", 500)
+    grey = Image.new("RGB", (50, 40))
+    compared = comparison.Comparison("upscale", grey, grey)
+    assert [np.asarray(Image.open(path)).shape for path in compared.save(tmp_path)] == [(20, 25, 3)] * 2
+    assert "at 50 % of its size" in compared.loupe("#slider")
+    monkeypatch.setattr(comparison, "MAX_SHOWN", 2000)
+    assert "of its size" not in compared.loupe("#slider")
+
+
 def test_psnr_is_that_of_the_command_line(tmp_path, roadict, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = samples.picture_samples(tmp_path)

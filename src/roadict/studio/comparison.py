@@ -39,12 +39,16 @@ class Comparison:
     missing: NDArray[np.bool_] | None = None
     truth: Image.Image | None = None
 
+    @property
+    def shrink(self) -> float:
+        """Size on the page, relative to that of the result."""
+        return min(1.0, math.sqrt(MAX_SHOWN / (self.after.width * self.after.height)))
+
     def save(self, folder: Path) -> tuple[str, str]:
         """Write before and after to a folder, shrunk where they are too large for a page, and return their paths."""
         names = []
         for name, picture in (("before.png", self.before), ("after.png", self.after)):
-            shrink = math.sqrt(MAX_SHOWN / (picture.width * picture.height))
-            shown = picture if shrink >= 1 else picture.resize([int(shrink * side) for side in picture.size])
+            shown = picture if self.shrink == 1 else picture.resize([int(self.shrink * side) for side in picture.size])
             shown.save(folder / name, compress_level=1)
             names.append(str(folder / name))
         return names[0], names[1]
@@ -83,7 +87,7 @@ class Comparison:
             before=BEFORE[self.task],
             truth="" if self.truth is None else data_uri(png(np.asarray(self.truth))),
             decibels=self.decibels(),
-            size=self.after.size,
+            percent=round(100 * self.shrink),
             x=round(x, 4),
             y=round(y, 4),
         )
