@@ -23,7 +23,7 @@ from tests.studio.driving import Page, Server, until  # noqa: E402
 
 driving.GUARD = 600
 
-WIDTH, COLOURS = 1400, 128
+WIDTH, COLOURS = 1400, 256
 
 
 def main() -> None:
