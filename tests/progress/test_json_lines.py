@@ -39,6 +39,12 @@ def test_events_report_every_iteration_and_change_no_result(learn, monkeypatch):
     iterations = [snapshot["iteration"] for snapshot in snapshots]
     assert iterations[:60] == list(range(1, 61))
     assert all(np.isfinite(snapshot["objective"]) for snapshot in snapshots)
+    names, starts = ("primal", "dual", "error"), {snapshot["start"] for snapshot in snapshots}
+    reported = [
+        [[snapshot["measures"][name] for name in names] for snapshot in snapshots if snapshot["start"] == start]
+        for start in starts
+    ]
+    assert np.transpose([watched.history_[name] for name in names]).tolist() in reported
     drawn = [snapshot["atoms"] for snapshot in snapshots if "atoms" in snapshot]
     assert drawn[0].shape == (8, 6)
     assert np.linalg.norm(drawn[0], axis=1) == pytest.approx(1, abs=1e-5)
@@ -61,10 +67,12 @@ def test_quiet_commands_write_no_events(learn, monkeypatch):
 
 def test_atoms_survive_the_round_trip(capsys):
     class Snapshot:
-        stage, start, iteration, objective = "search", 1, 3, 2.5
+        stage, start, iteration, max_iter, objective = "search", 1, 3, 9, 2.5
+        residuals, error = {"primal": 0.25, "dual": np.nan}, 0.5
         dictionary = np.arange(6.0).reshape(2, 3)
 
     json_lines.SnapshotEvents()(Snapshot())
     line = capsys.readouterr().err
     assert json.loads(line)["snapshot"]["shape"] == [2, 3]
+    assert json.loads(line)["snapshot"]["measures"] == {"primal": 0.25, "dual": None, "error": 0.5}
     assert np.array_equal(json_lines.read(line)["snapshot"]["atoms"], Snapshot.dictionary)

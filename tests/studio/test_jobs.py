@@ -217,11 +217,12 @@ def test_lines_are_parsed_as_progress_curves_and_atoms():
         '{"progress": {"verb": "denoising", "stage": "a", "share": 0.25, "text": "a  b", "left": "soon"}}\n',
         '{"snapshot": {"start": 1, "iteration": 1, "objective": 5.0, "shape": [1, 2], "atoms": "AACAPwAAAEA="}}\n',
         '{"snapshot": {"start": 1, "iteration": 2, "objective": 4.0}}\n',
-        '{"snapshot": {"start": 2, "iteration": 1, "objective": 6.0}}\n',
+        '{"snapshot": {"start": 2, "iteration": 1, "objective": 6.0, "measures": {"primal": 0.1, "dual": null}}}\n',
     ):
         status.read(line)
     assert (status.verb, status.stage, status.share) == ("denoising", "a", 0.25)
     assert (status.text, status.left) == ("a  b", "soon")
     assert status.runs == [[5.0, 4.0], [6.0]]
+    assert status.measures == {"primal": [0.1], "dual": [pytest.approx(np.nan, nan_ok=True)]}
     assert np.array_equal(status.atoms, [[1, 2]])
     assert status.lines == ["sigma 20 of 255", "{a}.csv: 100 samples", '{"snapshot": {"start": 1, "iter', '{"a": 1}']

@@ -121,13 +121,12 @@ def test_missing_pixels_are_marked_and_small_pictures_enlarged_for_the_slider(tm
     }.items():
         Image.fromarray(pixels).save(tmp_path / name)
     fill = jobs.Job(picture_command("inpaint", "a.png", mask="m.png"), tmp_path, "me")
-    before, after = (
-        np.asarray(Image.open(path)) for path in comparison.before_and_after(tmp_path / "a.png", fill, "inpaint")
-    )
+    filled = comparison.compare(tmp_path / "a.png", fill, "inpaint")
+    before, after = (np.asarray(Image.open(path)) for path in filled.save(tmp_path))
     assert before[2, 3].tolist() == [0xD1, 0x60, 0x1F]
     assert (before == after).all(axis=2).sum() == 63
     enlarge = jobs.Job(picture_command("upscale", "a.png", scale=2), tmp_path, "me")
-    shown = comparison.before_and_after(tmp_path / "a.png", enlarge, "upscale")
+    shown = comparison.compare(tmp_path / "a.png", enlarge, "upscale").save(tmp_path)
     assert [np.asarray(Image.open(path)).shape for path in shown] == [(16, 16, 3)] * 2
 
 
@@ -155,8 +154,8 @@ def test_drawings_are_well_formed():
 def test_a_marked_point_lies_beyond_the_curves():
     curve = np.array([1.0, 0.1, 0.01])
     root = ElementTree.fromstring(drawings.residual_curves({"error": curve}, [Mark(4, 1e-11, "finished fit")]))
-    (ring, label) = root.find("g")
-    (path,) = (tag.get("d") for tag in root.findall("path") if "h" not in tag.get("d"))
+    (ring, label) = root.find("g[@class='mark c0']")
+    (path,) = (tag.get("d") for tag in root.findall("path[@class='line c0']") if "h" not in tag.get("d"))
     points = np.array(re.findall(r"([\d.]+) ([\d.]+)", path), float)
     assert label.text == "finished fit"
     steps = np.diff([*points, (float(ring.get("cx")), float(ring.get("cy")))], axis=0)
@@ -165,7 +164,8 @@ def test_a_marked_point_lies_beyond_the_curves():
 
 
 def test_bars_are_as_high_as_the_usage_and_fall():
-    heights = [float(h) for h in re.findall(r' height="([\d.]+)"/>', drawings.usage_bars(np.array([0.1, 0.4, 0.2])))]
+    root = ElementTree.fromstring(drawings.usage_bars(np.array([0.1, 0.4, 0.2])))
+    heights = [float(bar.get("height")) for bar in root.find("g[@class='bars c1']")]
     assert heights == pytest.approx([heights[0], heights[0] / 2, heights[0] / 4], abs=0.1)
 
 

@@ -6,6 +6,7 @@ users. Every event is an object with one key, "progress" or "snapshot"; all othe
 
 import base64
 import json
+import math
 import os
 import time
 from collections.abc import Callable
@@ -27,6 +28,10 @@ _STEP_EVERY = 0.1
 
 class RunSnapshot(RunProgress, Protocol):
     """The attributes of a run in an event; ``roadict.runs.snapshot.Snapshot`` has them."""
+
+    @property
+    def error(self) -> float:
+        """Relative error of the data."""
 
     @property
     def dictionary(self) -> NDArray[np.floating]:
@@ -68,21 +73,23 @@ class EventProgress:
 
 
 class SnapshotEvents:
-    """Callback that writes the objective of every iteration, and the atoms at intervals."""
+    """Callback that writes the measures of every iteration, and the atoms at intervals and at the last one."""
 
     def __init__(self) -> None:
         self._last = 0.0
 
     def __call__(self, snapshot: RunSnapshot) -> None:
         """Write an event."""
+        measures = {**snapshot.residuals, "error": snapshot.error}
         values: dict[str, Any] = {
             "stage": snapshot.stage,
             "start": snapshot.start,
             "iteration": snapshot.iteration,
             "objective": snapshot.objective,
+            "measures": {name: value if math.isfinite(value) else None for name, value in measures.items()},
         }
         now = time.perf_counter()
-        if now - self._last >= ATOMS_EVERY:
+        if now - self._last >= ATOMS_EVERY or snapshot.iteration == snapshot.max_iter:
             self._last = now
             atoms = np.ascontiguousarray(snapshot.dictionary, "<f4")
             values |= {"shape": atoms.shape, "atoms": base64.b64encode(atoms.tobytes()).decode()}

@@ -1,21 +1,25 @@
 """Drawings of a run: curves, bars and atoms."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.drawing.charts import Chart, Mark, Scale, element, svg
+from roadict.drawing.charts import text as label
+from roadict.drawing.numbers import number
 from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
 
 MAX_ATOMS = 256
 MAX_CURVES = 64
-WIDTH, HEIGHT = 320, 200
-LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 44
+WIDTH, HEIGHT = 340, 230
+LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 44
 LEGEND = 16
 """Height of the names above curves."""
+HOVERED = 60
+"""Iterations, at most, whose values are shown on hovering."""
 _svg = partial(svg, WIDTH, HEIGHT)
 
 
@@ -31,30 +35,45 @@ def objective_curve(runs: Sequence[Sequence[float]], marks: Sequence[Mark] = ())
     chart = _chart(1, longest, Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP))
     lines = [_curve(chart, np.asarray(run), "c0" if run is runs[-1] else "before") for run in runs]
     rings = [chart.mark(*mark) for mark in marks]
-    return _svg([_axes(chart, "iteration"), *lines, *rings], "Objective against the iteration")
+    values = _values(chart, {"objective": np.asarray(runs[-1])}, digits=5)
+    return _svg([_axes(chart, "iteration", "objective"), *lines, *rings, values], "Objective against the iteration")
 
 
-def residual_curves(curves: dict[str, NDArray[np.float64]], marks: Sequence[Mark] = ()) -> str:
-    """Draw positive curves of equal length on a log scale, with their names, and points with a label."""
-    values = np.concatenate([*curves.values(), [mark.y for mark in marks]])
+def residual_curves(
+    curves: Mapping[str, NDArray[np.float64]], marks: Sequence[Mark] = (), tolerance: float | None = None
+) -> str:
+    """Draw positive curves of equal length on a log scale, with their names, a tolerance, and points with a label.
+
+    A point is joined to the end of the last curve, which it continues.
+    """
+    levels = [mark.y for mark in marks] + ([] if tolerance is None else [tolerance])
+    values = np.concatenate([*curves.values(), levels])
     positive = values[np.isfinite(values) & (values > 0)]
-    longest = max([*map(len, curves.values()), *(mark.x for mark in marks)])
-    if longest < 2 or len(positive) == 0:
-        return _empty("Too few iterations to draw.")
-    low, high = 10.0 ** math.floor(math.log10(positive.min())), 1.25 * float(positive.max())
+    longest = max([*map(len, curves.values()), *(mark.x for mark in marks)], default=0)
+    if longest < 2 or len(positive) == len(levels):
+        return _empty("The residuals will be drawn here.")
+    low, high = 10.0 ** math.floor(math.log10(0.8 * positive.min())), 1.25 * float(positive.max())
     chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + LEGEND, log=True))
-    lines = [_curve(chart, curve, f"c{i}") for i, curve in enumerate(curves.values())]
-    names = chart.legend({f"c{i}": name for i, name in enumerate(curves)})
-    rings = [chart.mark(*mark) for mark in marks]
-    return _svg([_axes(chart, "iteration"), names, *lines, *rings], ", ".join(curves))
+    parts = [_axes(chart, "iteration", "relative, log scale")]
+    if tolerance is not None:
+        parts.append(chart.line([1, longest], [tolerance, tolerance], "tolerance"))
+        parts.append(label(chart.box[0] + 4, float(chart.y(tolerance)) - 5, f"tolerance {number(tolerance)}", "start"))
+    parts += [_curve(chart, curve, f"c{i}") for i, curve in enumerate(curves.values())]
+    last = list(curves.values())[-1]
+    parts += [chart.line([len(last), mark.x], [last[-1], mark.y], f"c{len(curves) - 1} jump") for mark in marks]
+    parts += [chart.mark(*mark, f"c{len(curves) - 1}") for mark in marks]
+    parts.append(chart.legend({f"c{i}": name for i, name in enumerate(curves)}))
+    return _svg([*parts, _values(chart, curves)], f"{', '.join(curves)} against the iteration, on a log scale")
 
 
 def usage_bars(usage: NDArray[np.floating]) -> str:
     """Draw the share of samples that use each atom, the most used first."""
     shares = -np.sort(-100 * np.asarray(usage, np.float64))
     chart = _chart(0.5, len(shares) + 0.5, Scale(0, float(shares[0]) or 100.0, HEIGHT - BOTTOM, TOP))
-    text = f"Share of samples that use each of {len(shares)} atoms"
-    return _svg([_axes(chart, "rank of the atom", " %"), chart.bars(shares, "c1")], text)
+    tips = [{"at": f"{number(share)} % of the signals", "lines": [], "note": ""} for share in shares]
+    parts = [_axes(chart, "atoms, most used first", "share of the signals", " %"), chart.bars(shares, "c1")]
+    parts.append(chart.columns(np.arange(1, len(shares) + 1), tips))
+    return _svg(parts, f"Share of the signals that use each of {len(shares)} atoms")
 
 
 def atoms_picture(atoms: Atoms | None) -> str:
@@ -75,8 +94,24 @@ def _chart(first: float, last: float, heights: Scale) -> Chart:
     return Chart(Scale(first, last, LEFT, WIDTH - RIGHT), heights)
 
 
-def _axes(chart: Chart, title: str, unit: str = "") -> str:
-    return chart.y_axis(unit=unit) + chart.x_axis(title, [tick for tick in chart.x.ticks() if tick == int(tick)])
+def _axes(chart: Chart, title: str, y_title: str, unit: str = "") -> str:
+    ticks = [tick for tick in chart.x.ticks(5) if tick == int(tick)]
+    return chart.y_axis(y_title, unit) + chart.x_axis(title, ticks)
+
+
+def _values(chart: Chart, curves: Mapping[str, NDArray[np.float64]], digits: int = 3) -> str:
+    """Areas with the values of the curves at some of the iterations, for the tooltip."""
+    longest = max(map(len, curves.values()))
+    at = np.unique(np.linspace(1, longest, min(longest, HOVERED)).round().astype(int))
+    tips = []
+    for i in at:
+        lines = [
+            {"colour": colour, "label": name, "mean": number(float(curve[i - 1]), digits), "range": ""}
+            for colour, (name, curve) in enumerate(curves.items())
+            if i <= len(curve) and math.isfinite(curve[i - 1])
+        ]
+        tips.append({"at": f"iteration {i:,}", "lines": lines, "note": ""})
+    return chart.columns(at, tips)
 
 
 def _curve(chart: Chart, values: NDArray[np.float64], kind: str) -> str:

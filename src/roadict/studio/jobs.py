@@ -1,5 +1,6 @@
 """Jobs: commands of roadict, run one at a time, each in a process whose output is read and that can be cancelled."""
 
+import math
 import os
 import signal
 import subprocess
@@ -37,6 +38,8 @@ class JobStatus:
         How much of the whole job is done.
     runs : list of lists of float
         The objective after every iteration, of every start.
+    measures : dict of str to list of float
+        Residuals and data error after every iteration of the latest start, by name; NaN where not finite.
     at : (int, int)
         Start and iteration of the last snapshot.
     atoms : array of shape (n_components, n_features), or None
@@ -50,6 +53,7 @@ class JobStatus:
     left: str = ""
     share: float = 0.0
     runs: list[list[float]] = field(default_factory=list)
+    measures: dict[str, list[float]] = field(default_factory=dict)
     at: tuple[int, int] = (0, 0)
     atoms: NDArray[np.floating] | None = None
     lines: list[str] = field(default_factory=list)
@@ -68,8 +72,11 @@ class JobStatus:
         at = (snapshot["start"], snapshot["iteration"])
         if at[0] != self.at[0] or at[1] <= self.at[1]:  # another start, or another fit of the same command
             self.runs.append([])
+            self.measures = {}
         self.at = at
         self.runs[-1].append(snapshot["objective"])
+        for name, value in snapshot.get("measures", {}).items():
+            self.measures.setdefault(name, []).append(math.nan if value is None else value)
         self.atoms = snapshot.get("atoms", self.atoms)
 
 

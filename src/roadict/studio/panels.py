@@ -1,11 +1,18 @@
 """Panels that show the state of a job, as HTML: waiting, progress with curve and atoms, end."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from roadict.drawing.markup import render
-from roadict.studio.drawings import atoms_picture, objective_curve
-from roadict.studio.jobs import Job, JobStatus
+import numpy as np
 
+from roadict.drawing.markup import render
+from roadict.drawing.numbers import without_e
+from roadict.runs.history import Finished
+from roadict.studio.drawings import atoms_picture, objective_curve, residual_curves
+from roadict.studio.jobs import Job
+
+TOLERANCE = 1e-4
+"""That of all fits of the studio, whose commands leave it at its default."""
 _panel = partial(render, "studio", "panel.html")
 
 
@@ -40,7 +47,7 @@ def progress(job: Job, ahead: int) -> str:
         messages = job.messages or ["The first run on a machine compiles, which takes a while."]
         return _panel(kind="running", title="Starting", lines=messages, share=None)
     steps = [f"{int(100 * status.share)} %", status.left, *status.text.split("  ")]
-    line = " · ".join(step for step in steps if step)
+    line = without_e(" · ".join(step for step in steps if step))
     notes = ["Stopping; the result with the best so far will be shown."] if job.stopping else []
     return _panel(
         kind="running",
@@ -48,22 +55,78 @@ def progress(job: Job, ahead: int) -> str:
         lines=[line],
         share=status.share or None,
         notes=notes,
-        figures=_figures(status),
+        figures=_figures(job),
     )
 
 
-def done(job: Job, figures: dict[str, str] | None = None) -> str:
-    """A finished or stopped job with drawings by their captions; by default its curve and atoms."""
-    drawn = _figures(job.status) if figures is None else figures
+def done(
+    job: Job,
+    kind: str = "done",
+    title: str = "Done",
+    lines: Sequence[str] | None = None,
+    notes: Sequence[str] | None = None,
+    facts: Mapping[str, str] | None = None,
+) -> str:
+    """A finished or stopped job: kind and title of the panel, messages and warnings (by default its own), and facts."""
+    lines = [without_e(line) for line in (job.messages if lines is None else lines)]
+    notes = [without_e(note) for note in (job.warnings if notes is None else notes)]
     if job.state == "stopped":
-        lines = ["This is the best so far; the whole command may find better.", *job.messages]
-        return _panel(kind="stopped", title="Stopped", lines=lines, notes=job.warnings, figures=drawn)
-    return _panel(kind="done", title="Done", lines=job.messages, notes=job.warnings, figures=drawn)
+        kind, title = "stopped", "Stopped"
+        lines = ["This is the best so far; the whole command may find better.", *lines]
+    return _panel(kind=kind, title=title, lines=lines, notes=notes, facts=facts or {})
 
 
-def _figures(status: JobStatus) -> dict[str, str]:
+def curve_name(measure: str) -> str:
+    """Name of a measure in charts.
+
+    Examples
+    --------
+    >>> curve_name("code_change"), curve_name("error")
+    ('code change', 'data error')
+    """
+    return "data error" if measure == "error" else measure.replace("_", " ")
+
+
+def bound_of(name: str, tol: float) -> float:
+    """Return the tolerance of a residual: ten times as large for those of descents."""
+    return 10 * tol if name in ("stationarity", "change") else tol
+
+
+def residual_caption(residuals: Sequence[str], finished: Finished | None = None) -> str:
+    """Caption of the chart of residuals; the run ends where they are below the tolerance, or earlier."""
+    if "primal" in residuals:
+        meaning = "Residuals: they fall to zero as the copies of the codes agree."
+    elif "code_change" in residuals:
+        meaning = "Change of codes and atoms in an iteration, relative."
+    else:
+        meaning = "Distance from a stationary point."
+    if finished is not None and finished.exact:
+        return f"{meaning} The exact finish ends the run early: it solves for the atoms, up to rounding (ring)."
+    return f"{meaning} The ring is the returned fit." if finished is not None else meaning
+
+
+def objective_caption(residuals: Sequence[str], start: int = 1) -> str:
+    """Caption of the chart of the objective, which rises where a run of ADMM starts infeasible."""
+    name = f"Objective, start {start}." if start > 1 else "Objective."
+    if "primal" not in residuals:
+        return name
+    return f"{name} It may rise: ADMM starts infeasible, where codes do not reproduce the data yet."
+
+
+def _figures(job: Job) -> dict[str, str]:
+    """Charts of a job that runs."""
+    status = job.status
     if not status.runs:
         return {}
-    start = f", start {len(status.runs)}" if len(status.runs) > 1 else ""
     atoms = "Atoms" if status.atoms is None else f"{len(status.atoms)} atoms"
-    return {f"Objective{start}": objective_curve(status.runs), f"{atoms}, as they form": atoms_picture(status.atoms)}
+    # Copies: the thread that reads the output goes on appending.
+    runs, measures = [list(run) for run in status.runs], dict(status.measures)
+    curves = {curve_name(name): np.array(values) for name, values in measures.items()}
+    residuals = [name for name in measures if name != "error"]
+    learns = job.command.arguments[:1] == ("learn",)
+    tolerance = bound_of(residuals[-1], TOLERANCE) if learns and residuals else None
+    drawn = {residual_caption(residuals): residual_curves(curves, (), tolerance)} if curves else {}
+    return drawn | {
+        objective_caption(residuals, len(runs)): objective_curve(runs),
+        f"{atoms}, as they form.": atoms_picture(status.atoms),
+    }

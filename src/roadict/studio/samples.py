@@ -1,5 +1,7 @@
 """Samples for the page, made from pictures of scikit-image and planted signals."""
 
+import filecmp
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ class Sample:
     file : Path
     n_components, epsilon : number or None
         For "learn".
+    truth : Path or None
+        Picture without damage, or planted atoms.
     """
 
     title: str
@@ -34,6 +38,13 @@ class Sample:
     file: Path
     n_components: int | None = None
     epsilon: float | None = None
+    truth: Path | None = None
+
+
+def find_truth(samples: Sequence[Sample], file: Path) -> Path | None:
+    """Return the truth of a file that equals a sample; None for all others."""
+    found = (sample.truth for sample in samples if filecmp.cmp(sample.file, file, shallow=False))
+    return next(found, None)
 
 
 def picture_samples(folder: Path) -> list[Sample]:
@@ -42,19 +53,22 @@ def picture_samples(folder: Path) -> list[Sample]:
 
     rng = np.random.default_rng(0)
     # Not a training picture of the default model: the result would be too good.
-    large = Image.fromarray(skimage.data.immunohistochemistry()[100:292, 100:292])
-    small = np.asarray(large.resize((96, 96), Image.Resampling.BICUBIC))
+    large = skimage.data.immunohistochemistry()[100:388, 100:388]
+    small = np.asarray(Image.fromarray(large).resize((96, 96), Image.Resampling.BICUBIC))
     grey = skimage.data.camera()[60:188, 160:288]
     noisy = np.clip(np.rint(grey + rng.normal(0, SIGMA, grey.shape)), 0, 255).astype(np.uint8)
+    cat = skimage.data.chelsea()[40:168, 90:218]
     pictures = {
-        "upscale": ("Upscale", "tissue-small.png", small),
-        "denoise": ("Denoise", "camera-noisy.png", noisy),
-        "inpaint": ("Inpaint", "cat-scratched.png", _scratched(skimage.data.chelsea()[40:168, 90:218], rng)),
+        "upscale": ("Upscale", "tissue-small.png", small, large),
+        "denoise": ("Denoise", "camera-noisy.png", noisy, grey),
+        "inpaint": ("Inpaint", "cat-scratched.png", _scratched(cat, rng), cat),
     }
     samples = []
-    for task, (title, name, pixels) in pictures.items():
+    for task, (title, name, pixels, original) in pictures.items():
+        truth = folder / f"original-of-{name}"
         files.write_picture(folder / name, pixels)
-        samples.append(Sample(title, task, folder / name))
+        files.write_picture(truth, original)
+        samples.append(Sample(title, task, folder / name, truth=truth))
     return samples
 
 
@@ -64,11 +78,12 @@ def signal_samples(folder: Path) -> list[Sample]:
 
     made = planted(400, 16, 32, sparsity=3, random_state=0)
     np.savetxt(folder / "planted.csv", made.data, fmt="%.17g", delimiter=",")
+    np.save(folder / "planted-atoms.npy", made.dictionary)
     grey = Image.fromarray(skimage.data.camera()).resize((128, 128), Image.Resampling.BICUBIC)
     patches = all_patches(np.asarray(grey).astype(np.float32) / 255, 8, 8)
     np.save(folder / "patches.npy", patches - patches.mean(axis=1, keepdims=True))
     return [
-        Sample("400 planted signals", "learn", folder / "planted.csv", 32),
+        Sample("400 planted signals", "learn", folder / "planted.csv", 32, truth=folder / "planted-atoms.npy"),
         Sample(f"{len(patches)} patches of a photo", "learn", folder / "patches.npy", 48, 0.3),
     ]
 

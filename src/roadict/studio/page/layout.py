@@ -8,7 +8,7 @@ import gradio as gr
 from roadict.studio.jobs import JobQueue
 from roadict.studio.page.pictures_tab import PicturesTab
 from roadict.studio.page.signals_tab import SignalsTab
-from roadict.studio.page.tab import PLAIN
+from roadict.studio.page.views import PLAIN
 
 CSS_FILE = Path(__file__).with_name("style.css")
 _DAY = 24 * 3600

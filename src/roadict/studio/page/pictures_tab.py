@@ -13,8 +13,10 @@ from roadict.pictures.files import write_picture
 from roadict.studio import comparison, inputs, panels
 from roadict.studio.commands import TASKS, Command, picture_command
 from roadict.studio.jobs import Job
-from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
-from roadict.studio.samples import picture_samples
+from roadict.studio.page.tab import QUIET, Tab, Update
+from roadict.studio.page.views import PLAIN, shown
+from roadict.studio.results import show_picture
+from roadict.studio.samples import find_truth, picture_samples
 
 DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
 _HINTS = {
@@ -22,7 +24,6 @@ _HINTS = {
     "denoise": "Removes noise with atoms learned from the picture itself.",
     "inpaint": "Fills scratches and holes with atoms learned from the rest of the picture.",
 }
-_BEFORE = {"upscale": "Bicubic", "denoise": "Before", "inpaint": "Before"}
 
 
 class PicturesTab(Tab):
@@ -93,6 +94,7 @@ class PicturesTab(Tab):
         self.slider = gr.ImageSlider(
             visible=False, interactive=False, buttons=["fullscreen"], max_height=640, elem_id="pictures-slider"
         )
+        super()._add_results()
 
     def _connect(self) -> None:
         chosen, options = [self.task, self.source], [self.task, self.scale, self.sigma, self.source, self.mask_file]
@@ -181,13 +183,17 @@ class PicturesTab(Tab):
             )
 
         def finish(job: Job) -> Update:
-            mask = job.mask
-            before, after = comparison.before_and_after(Path(path or ""), job, task)
+            mask, source = job.mask, job.folder / job.command.arguments[1]
+            compared = comparison.compare(source, job, task, find_truth(self._samples, source))
+            result = show_picture(job, compared, "#pictures-slider")
             return {
-                self.panel: panels.done(job),
+                self.panel: result.panel,
+                **shown(self.view, self.details, result),
                 self.mask: gr.update(visible=mask is not None, value=None if mask is None else str(mask)),
                 self.slider: gr.update(
-                    visible=True, value=(before, after), label=f"{_BEFORE[task]} (left) and after (right)"
+                    visible=True,
+                    value=compared.save(job.folder),
+                    label=f"{comparison.BEFORE[task]} (left) and after (right)",
                 ),
             }
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import gradio as gr
 import numpy as np
 
-from roadict.drawing.charts import Mark
-from roadict.estimators import load
-from roadict.studio import drawings, inputs, panels
+from roadict.studio import inputs, panels
 from roadict.studio.commands import Command, learn_command
 from roadict.studio.jobs import Job
-from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
-from roadict.studio.samples import signal_samples
+from roadict.studio.page.tab import QUIET, Tab, Update
+from roadict.studio.page.views import PLAIN, shown
+from roadict.studio.results import show_signals
+from roadict.studio.samples import find_truth, signal_samples
 from roadict.updates.registry import UPDATES
 from roadict.wording import agree, plural
 
@@ -129,20 +129,6 @@ class SignalsTab(Tab):
         yield from self._run_job(request, prepare, self._finish)
 
     def _finish(self, job: Job) -> Update:
-        model = load(job.result)
-        order = np.argsort(-model.atom_usage_, kind="stable")
-        history, finished = model.history_, model.history_.finished
-        assert finished is not None, "every fitted model has it"
-        label = f"{finished.label}: {finished.error:.0e}"
-        figures = {
-            f"{len(order)} atoms, most used first": drawings.atoms_picture(model.components_[order]),
-            "Share of the signals that use each atom": drawings.usage_bars(model.atom_usage_),
-            f"Objective over {model.n_iter_} iterations": drawings.objective_curve(
-                [history["objective"].tolist()], [Mark(model.n_iter_, finished.objective, finished.label)]
-            ),
-            "Residuals and error of the data": drawings.residual_curves(
-                {name.replace("_", " "): history[name] for name in (*history.residuals, "error")},
-                [Mark(model.n_iter_, finished.error, label)] if finished.error > 0 else (),
-            ),
-        }
-        return {self.panel: panels.done(job, figures)}
+        source = job.folder / job.command.arguments[1]
+        result = show_signals(job, find_truth(self._samples, source))
+        return {self.panel: result.panel, **shown(self.view, self.details, result)}

@@ -11,12 +11,11 @@ import gradio as gr
 from roadict.studio import panels
 from roadict.studio.commands import Command
 from roadict.studio.jobs import Job, JobQueue
+from roadict.studio.page.views import PLAIN, SCRIPT, result_view
 
 Update = dict[Any, Any]
 PAUSE = 0.3
 """Seconds between two updates of the panel."""
-PLAIN: dict[str, Any] = {"apply_default_css": False, "elem_classes": "rd-html"}
-"""For HTML that only our style sheet applies to."""
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 """For events: no spinner over their outputs, and no name in Gradio's API."""
 
@@ -51,6 +50,7 @@ class Tab(ABC):
                 self._add_panel()
                 self._add_results()
                 self._add_downloads()
+                self.details = result_view(f"{self.name}-details")
         self._connect()
 
     @abstractmethod
@@ -60,8 +60,9 @@ class Tab(ABC):
     def _add_sample_label(self) -> None:
         gr.HTML('<p class="rd-label">Or try a sample</p>', **PLAIN)
 
-    def _add_results(self) -> None:  # noqa: B027 (optional)
-        """Add the results that a job shows next to the panel."""
+    def _add_results(self) -> None:
+        """Add what is looked at first of a result."""
+        self.view = result_view(f"{self.name}-view")
 
     @abstractmethod
     def _connect(self) -> None:
@@ -83,6 +84,7 @@ class Tab(ABC):
         self.panel = gr.HTML(
             panels.idle("Nothing has run yet", self.invitation),
             elem_id=f"{self.name}-panel",
+            js_on_load=SCRIPT,
             **PLAIN,
         )
 
@@ -111,7 +113,7 @@ class Tab(ABC):
     def outputs(self) -> set[Any]:
         """Components that a run updates."""
         downloads = {self.downloads, self.result, self.mask, self.script, self.command}
-        return {self.start, self.keep, self.stop, self.panel} | downloads
+        return {self.start, self.keep, self.stop, self.panel, self.view, self.details} | downloads
 
     def _run_job(
         self,
@@ -136,7 +138,7 @@ class Tab(ABC):
             Updates of the page.
         """
         waiting = panels.idle("One moment", "The job is being prepared.")
-        yield {**self._running(True), self.panel: waiting, self.downloads: gr.update(visible=False)}
+        yield {**self._running(True), self.panel: waiting, **self._nothing()}
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as name:
                 job = Job(prepare(Path(name)), Path(name), self._owner(request))
@@ -166,6 +168,11 @@ class Tab(ABC):
             self.keep: hidden,
             self.stop: gr.update(visible=running),
         }
+
+    def _nothing(self) -> Update:
+        """Show no result."""
+        hidden = gr.update(visible=False)
+        return {self.downloads: hidden, self.view: hidden, self.details: hidden}
 
     def _ending(self, job: Job, finish: Callable[[Job], Update]) -> Update:
         if job.state == "cancelled":

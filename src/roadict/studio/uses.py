@@ -1,0 +1,126 @@
+"""Which signals, or which places of a picture, use each atom: plain values for the page, which draws them."""
+
+import base64
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roadict.drawing.numbers import number
+from roadict.pictures.restoration import centred
+from roadict.tensors import is_sparse
+
+MAX_ATOMS = 256
+USERS = 6
+"""Strongest users of an atom that are drawn."""
+MAX_LENGTH = 128
+"""Points of a curve; longer signals are thinned."""
+MAX_VALUES = 300_000
+"""Numbers of all users together, which bounds the size of the page."""
+MAX_PATCHES = 4000
+"""Patches of a picture that are coded to find the places of atoms."""
+ATOMS_PER_PATCH = 4
+CONTRAST = 0.02
+"""Rms error at which the coding of a patch ends; white is 1."""
+_MISSING = -128
+
+Atoms = NDArray[np.floating]
+
+
+def signal_uses(atoms: Atoms, codes: Any, signals: NDArray[Any], usage: NDArray[np.floating]) -> dict[str, Any]:
+    """Describe atoms, most used first, with the signals that have the largest coefficients.
+
+    Parameters
+    ----------
+    atoms : array of shape (n_components, n_features)
+    codes : array or sparse array of shape (n_samples, n_components), or None
+        None: atoms have no users.
+    signals : array of shape (n_samples, n_features)
+    usage : array of shape (n_components,)
+        Share of the signals that use each atom.
+    """
+    order = np.argsort(-usage, kind="stable")[:MAX_ATOMS]
+    points = _points(atoms.shape[1])
+    count = min(USERS, max(1, MAX_VALUES // (len(order) * len(points))))
+    shown: dict[str, str] = {}
+    described = []
+    for k in order:
+        users = []
+        for row in _strongest(codes, k, count):
+            top = _top(signals[row])
+            coefficient = float(codes[row, k])
+            users.append([int(row) + 1, _signed(coefficient), coefficient * _top(atoms[k]) / top])
+            shown[str(row + 1)] = _packed(signals[row][points] / top)
+        text = f"used by {round(usage[k] * len(signals)):,} of {len(signals):,} signals ({number(100 * usage[k])} %)"
+        described.append({"name": int(k) + 1, "text": text, "values": _packed(own(atoms[k])[points]), "users": users})
+    return {"side": _side(atoms), "atoms": described, "signals": shown}
+
+
+def place_uses(atoms: Atoms, picture: NDArray[np.float32]) -> dict[str, Any]:
+    """Describe atoms, most used first, with the patches of a grey picture (white is 1) that use them.
+
+    Parameters
+    ----------
+    atoms : array of shape (n_components, side * side)
+    picture : array of shape (height, width)
+    """
+    side, (height, width) = _side(atoms), picture.shape
+    step = max(1, math.ceil(math.sqrt((height - side + 1) * (width - side + 1) / MAX_PATCHES)))
+    rows, columns = (np.arange(0, length - side + 1, step) for length in (height, width))
+    windows = np.lib.stride_tricks.sliding_window_view(picture, (side, side))
+    values = windows[np.ix_(rows, columns)].reshape(-1, side * side)
+    codes = np.abs(centred(values, None).codes(atoms.astype(np.float32), CONTRAST, ATOMS_PER_PATCH, None))
+    counts = np.count_nonzero(codes, axis=0)
+    described = []
+    for k in np.argsort(-counts, kind="stable")[:MAX_ATOMS]:
+        users = np.flatnonzero(codes[:, k])
+        strengths = np.ceil(255 * codes[users, k] / max(codes[users, k].max(initial=0), 1e-30))
+        text = f"used by {counts[k]:,} of {len(codes):,} patches ({number(100 * counts[k] / len(codes))} %)"
+        places = {"at": _bytes(users.astype("<u2")), "strength": _bytes(strengths.astype(np.uint8))}
+        described.append({"name": int(k) + 1, "text": text, "values": _packed(own(atoms[k]))} | places)
+    grid = {"columns": len(columns), "step": step, "cell": max(side, step), "width": width, "height": height}
+    return {"side": side, "atoms": described, "grid": grid}
+
+
+def own(atom: Atoms) -> Atoms:
+    """Scale an atom to a largest magnitude of one."""
+    scaled: Atoms = atom / _top(atom)
+    return scaled
+
+
+def _strongest(codes: Any, k: int, count: int) -> Sequence[int]:
+    if codes is None:
+        return []
+    column = codes[:, [k]].toarray()[:, 0] if is_sparse(codes) else codes[:, k]
+    largest = np.argsort(-np.abs(column), kind="stable")[:count]
+    return [int(row) for row in largest if column[row] != 0]
+
+
+def _side(atoms: Atoms) -> int:
+    """Side of square atoms, which are drawn as pictures; 0 for others."""
+    side = math.isqrt(atoms.shape[1])
+    return side if side**2 == atoms.shape[1] else 0
+
+
+def _points(length: int) -> NDArray[np.intp]:
+    square = math.isqrt(length) ** 2 == length
+    return np.arange(length) if square else np.linspace(0, length - 1, min(length, MAX_LENGTH)).round().astype(int)
+
+
+def _top(values: NDArray[Any]) -> float:
+    return float(np.nanmax(np.abs(values), initial=0)) or 1.0
+
+
+def _signed(value: float) -> str:
+    return ("−" if value < 0 else "") + number(abs(value))
+
+
+def _packed(values: NDArray[Any]) -> str:
+    """Values of -1 to 1 as signed bytes, NaN as -128."""
+    return _bytes(np.where(np.isnan(values), _MISSING, np.rint(127 * np.nan_to_num(values))).astype(np.int8))
+
+
+def _bytes(values: NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()

@@ -1,0 +1,97 @@
+"""What to say of a fit at its end: whether it can be trusted, and which fields of the page to change if not."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from roadict.drawing.numbers import number
+from roadict.metrics import match_atoms
+from roadict.studio.jobs import Job
+from roadict.studio.panels import bound_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FOUND = 0.99
+"""|Cosine| from which a planted atom counts as found; the demo has the same."""
+MORE_ITERATIONS = 10
+"""How many times as many iterations to try."""
+ATOMS, ERROR_BOUND, SEED = "“Atoms”", "“Error bound”", "“Seed”"
+"""Labels of fields."""
+_CLAUSE = "has not converged"
+"""In the warning of the command, which names parameters of Python."""
+
+
+class Verdict(NamedTuple):
+    """Kind of the panel (its colour), headline, and notes."""
+
+    kind: str
+    title: str
+    notes: list[str]
+
+
+def verdict(job: Job, model: Any) -> Verdict:
+    """Judge a fit."""
+    others = [warning for warning in job.warnings if _CLAUSE not in warning]
+    if job.state == "stopped":
+        return Verdict("stopped", "Stopped", others)
+    if model.stop_reason_ == "non-finite":
+        return Verdict("doubtful", "Stopped by numbers that are not finite", others)
+    if model.stop_reason_ == "max_iter" and model.tol > 0:
+        return Verdict("doubtful", "Stopped before it converged", [_distance(model), _advice(model), *others])
+    if dense := _dense(model):
+        return Verdict("doubtful", "Done, but the codes are hardly sparse", [dense, *others])
+    return Verdict("done", "Done", others)
+
+
+def messages(job: Job, model: Any) -> list[str]:
+    """Messages of the command without the advice that the verdict words for the page."""
+    return [line for line in job.messages if line != getattr(model, "dense_advice", "")]
+
+
+def found_atoms(atoms: "NDArray[np.floating]", truth: "NDArray[np.floating]") -> str:
+    """Say how many of the planted atoms were found.
+
+    Examples
+    --------
+    >>> found_atoms(np.array([[0.0, -1.0], [0.6, 0.8]]), np.eye(2))
+    '1 of 2'
+    """
+    indices, signs = match_atoms(atoms, truth)
+    partners = np.where(indices[:, None] >= 0, atoms[indices] * signs[:, None], 0)
+    return f"{int((np.sum(truth * partners, axis=1) > FOUND).sum())} of {len(truth)}"
+
+
+def residuals_of(history: Any) -> list[str]:
+    """Names of the residuals that a run has, those with a finite value."""
+    names = ("primal", "dual", "stationarity", "change", "code_change", "atom_change")
+    return [name for name in names if name in history and np.isfinite(history[name]).any()]
+
+
+def _distance(model: Any) -> str:
+    """Say how far the residuals are from the tolerance."""
+    last = [
+        f"{name.replace('_', ' ')} {number(model.history_[name][-1], 2)}"
+        for name in residuals_of(model.history_)
+        if np.isfinite(model.history_[name][-1])
+    ]
+    bound = number(bound_of(residuals_of(model.history_)[-1], model.tol))
+    return f"After {model.n_iter_:,} iterations: {', '.join(last)}. A run has converged when these are below {bound}."
+
+
+def _advice(model: Any) -> str:
+    """Say which fields to change, or how to go on with more iterations."""
+    longer = f"or run the command below with --max-iter {MORE_ITERATIONS * model.max_iter}"
+    if dense := _dense(model):
+        return f"{dense.removesuffix('.')}, {longer}."
+    if hasattr(model, "epsilon"):
+        return f"Enter a larger {ERROR_BOUND} if the signals are noisy, or fewer {ATOMS}, {longer}."
+    return f"Enter fewer {ATOMS} or another {SEED}, {longer}."
+
+
+def _dense(model: Any) -> str:
+    """Say what to do about codes that are hardly sparse; "" if they are sparse."""
+    if not getattr(model, "dense_advice", ""):
+        return ""
+    used = f"Signals use {model.atom_usage_.sum():.1f} of {len(model.components_)} atoms"
+    return f"{used}, so they are hardly simpler than before: enter a larger {ERROR_BOUND} or fewer {ATOMS}."

@@ -1,0 +1,202 @@
+"""What is shown of a result, from the files and the status of its job."""
+
+import json
+import re
+from base64 import b64decode
+from html import unescape
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from roadict import ROAD
+from roadict.drawing.charts import Mark
+from roadict.studio import comparison, drawings, jobs, panels, results, samples, uses, verdict
+from roadict.studio.commands import learn_command, picture_command
+from roadict.synthetic import planted
+
+
+@pytest.fixture
+def learned(tmp_path):
+    """Return a function that fits a model to data and shows it, as the studio does after its job."""
+
+    def show(data, atoms, lines=(), truth=None, **parameters):
+        np.save(tmp_path / "data.npy", data)
+        model = ROAD(atoms, random_state=0, **parameters)
+        if parameters.get("max_iter"):
+            with pytest.warns(UserWarning, match="has not converged"):
+                model.fit(data)
+        else:
+            model.fit(data)
+        job = jobs.Job(learn_command("data.npy", n_components=atoms), tmp_path, "me")
+        model.save(job.result)
+        job.state = "done"
+        job.status.lines = [*lines, *filter(None, [model.dense_advice])]
+        shown = results.show_signals(job, truth)
+        return model, results.Shown(*map(unescape, shown))
+
+    return show
+
+
+def uses_in(view):
+    return json.loads(re.search("<template>(.*)</template>", view)[1])
+
+
+def test_planted_atoms_that_are_found_are_counted(learned, tmp_path):
+    made = planted(120, 8, 10, sparsity=2, random_state=0)
+    np.save(tmp_path / "truth.npy", made.dictionary)
+    model, shown = learned(made.data, 10, truth=tmp_path / "truth.npy")
+    assert "rd-panel rd-done" in shown.panel
+    assert "<dt>planted atoms found</dt><dd>10 of 10</dd>" in shown.panel
+    assert verdict.found_atoms(model.components_[:4], made.dictionary) == "4 of 10"
+    assert "exact finish: " in shown.details  # the ring of the last point
+    assert "tolerance 10⁻⁴" in shown.details
+    assert not re.search(r"\de[-+]\d", shown.panel + re.sub("<[^>]*>", "", shown.details))
+
+
+def test_every_atom_has_its_strongest_users(learned):
+    made = planted(120, 8, 10, sparsity=2, random_state=0)
+    model, shown = learned(made.data, 10)
+    described = uses_in(shown.view)
+    assert [atom["name"] - 1 for atom in described["atoms"]] == np.argsort(-model.atom_usage_, kind="stable").tolist()
+    for atom in described["atoms"]:
+        column = model.codes_[:, atom["name"] - 1]
+        rows = [row - 1 for row, *_ in atom["users"]]
+        assert rows == np.argsort(-np.abs(column), kind="stable")[: uses.USERS].tolist()
+        assert f"used by {np.count_nonzero(column)} of 120 signals" in atom["text"]
+        values = np.frombuffer(b64decode(atom["values"]), np.int8) / 127
+        np.testing.assert_allclose(
+            values * np.abs(model.components_[atom["name"] - 1]).max(), model.components_[atom["name"] - 1], atol=0.005
+        )
+        for row, _, gain in atom["users"]:  # the atom's part in the signal, on the scale of the drawn signal
+            part = column[row - 1] * model.components_[atom["name"] - 1]
+            np.testing.assert_allclose(gain * values, part / np.abs(made.data[row - 1]).max(), atol=0.02 * abs(gain))
+
+
+def test_a_run_that_has_not_converged_is_not_green_and_names_fields_of_the_page(learned):
+    made = planted(60, 8, 10, sparsity=2, random_state=0)
+    warning = "roadict: warning: ROAD has not converged in max_iter=3 iterations; pass a larger max_iter or tol"
+    _, shown = learned(made.data, 10, [warning, "roadict: warning: something else"], max_iter=3, n_init=1)
+    assert "rd-panel rd-doubtful" in shown.panel
+    assert "<strong>Stopped before it converged</strong>" in shown.panel
+    assert "max_iter" not in shown.panel
+    assert "“Error bound”" in shown.panel
+    assert "fewer “Atoms”" in shown.panel
+    assert "the command below with --max-iter 30" in shown.panel
+    assert "something else" in shown.panel
+
+
+def test_codes_that_are_not_sparse_get_a_word(learned):
+    noise = np.random.default_rng(0).normal(size=(60, 6))
+    model, shown = learned(noise, 12, epsilon=0.01, n_init=1)
+    assert model.dense_advice
+    assert "rd-panel rd-doubtful" in shown.panel
+    assert "Done, but the codes are hardly sparse" in shown.panel
+    assert f"Signals use {model.atom_usage_.sum():.1f} of 12 atoms" in shown.panel
+    assert "n_components" not in shown.panel
+
+
+def test_places_of_an_atom_are_where_the_picture_has_it():
+    atoms = np.zeros((2, 64), np.float32)
+    atoms[0].reshape(8, 8)[:, ::2] = 1
+    atoms[1].reshape(8, 8)[::2] = 1
+    atoms = (atoms - atoms.mean(axis=1, keepdims=True)) / np.linalg.norm(
+        atoms - atoms.mean(axis=1, keepdims=True), axis=1, keepdims=True
+    )
+    picture = np.full((64, 64), 0.5, np.float32)
+    picture[8:24, 8:24] += 0.4 * np.tile(np.arange(16) % 2, (16, 1)).astype(np.float32)  # stripes across
+    described = uses.place_uses(atoms, picture)
+    first, second = described["atoms"]
+    assert (first["name"], second["name"]) == (1, 2)
+    places, grid = np.frombuffer(b64decode(first["at"]), "<u2"), described["grid"]
+    rows, columns = places // grid["columns"] * grid["step"], places % grid["columns"] * grid["step"]
+    assert len(places) > 30
+    assert (rows > 0).all()
+    assert (rows < 24).all()
+    assert (columns > 0).all()
+    assert (columns < 24).all()
+    assert f"used by {len(places):,} of 3,249 patches" in first["text"]
+    assert len(b64decode(first["strength"])) == len(places)
+
+
+def test_the_loupe_opens_where_most_changed():
+    before = np.full((200, 300, 3), 90, np.uint8)
+    after = before.copy()
+    after[140:180, 220:260] += 30
+    pictures = [Image.fromarray(pixels) for pixels in (before, after)]
+    x, y = comparison.Comparison("denoise", *pictures).changed_most()
+    assert x == pytest.approx(240 / 300, abs=0.04)
+    assert y == pytest.approx(160 / 200, abs=0.04)
+    missing = np.zeros((200, 300), bool)
+    missing[20:30, 40:60] = True
+    x, y = comparison.Comparison("inpaint", *pictures, missing).changed_most()
+    assert abs(300 * x - 50) < 24
+    assert abs(200 * y - 25) < 24
+
+
+def test_a_picture_too_large_for_the_page_is_shrunk_and_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "MAX_SHOWN", 500)
+    grey = Image.new("RGB", (50, 40))
+    compared = comparison.Comparison("upscale", grey, grey)
+    assert [np.asarray(Image.open(path)).shape for path in compared.save(tmp_path)] == [(20, 25, 3)] * 2
+    assert "at 50 % of its size" in compared.loupe("#slider")
+    monkeypatch.setattr(comparison, "MAX_SHOWN", 2000)
+    assert "of its size" not in compared.loupe("#slider")
+
+
+def test_psnr_is_that_of_the_command_line(tmp_path, roadict, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = samples.picture_samples(tmp_path)
+    noisy = next(sample for sample in made if sample.task == "denoise")
+    assert samples.find_truth(made, noisy.file) == noisy.truth
+    assert samples.find_truth(made, noisy.truth) is None
+    for path in (noisy.file, noisy.truth):
+        Image.open(path).crop((0, 0, 24, 24)).save(path)
+    command = picture_command("denoise", noisy.file.name)
+    printed = roadict(*command.arguments, "--compare", noisy.truth.name).out
+    compared = comparison.compare(noisy.file, jobs.Job(command, tmp_path, "me"), "denoise", noisy.truth)
+    decibels = compared.decibels()
+    assert f"noisy: PSNR {decibels['before']}" in printed
+    assert f"roadict: PSNR {decibels['after']}" in printed
+    loupe = compared.loupe("#pictures-slider")
+    assert f"<b>After</b> {decibels['after']}" in loupe
+    Image.open(noisy.truth).resize((30, 30)).save(noisy.truth)  # another scale than that of the sample
+    assert comparison.compare(noisy.file, jobs.Job(command, tmp_path, "me"), "denoise", noisy.truth).decibels() == {}
+
+
+def test_charts_have_axes_values_and_a_tolerance():
+    falling = 10.0 ** -np.linspace(0, 3, 400)
+    text = drawings.residual_curves({"primal": falling, "data error": 2 * falling}, [Mark(400, 1e-9, "ring")], 1e-4)
+    root = ElementTree.fromstring(text)
+    labels = ["".join(tag.itertext()) for tag in root.iter("text")]
+    assert {"iteration", "relative, log scale", "tolerance 10⁻⁴", "primal", "data error", "ring"} <= set(labels)
+    assert sum(label.startswith("10−") for label in labels) >= 3
+    tips = [json.loads(tag.get("data-tip")) for tag in root.iter("g") if tag.get("data-tip")]
+    assert 20 < len(tips) <= drawings.HOVERED
+    assert tips[-1]["at"] == "iteration 400"
+    assert [line["mean"] for line in tips[-1]["lines"]] == ["0.001", "0.002"]
+    for area in root.iter("rect"):
+        assert float(area.get("width")) > 0
+
+
+def test_the_objective_of_admm_is_said_to_rise():
+    assert "It may rise: ADMM starts infeasible" in panels.objective_caption(["primal", "dual"])
+    assert panels.objective_caption(["code_change", "atom_change"]) == "Objective."
+
+
+def test_atoms_form_only_while_they_form(tmp_path):
+    job = jobs.Job(picture_command("denoise", "a.png"), tmp_path, "me")
+    for name in ("a.png", "a-denoised.png"):
+        Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 24), np.uint8)).save(tmp_path / name)
+    for iteration in range(1, 4):
+        values = {"start": 1, "iteration": iteration, "objective": 1.0, "measures": {"primal": 0.1, "error": 0.2}}
+        job.status.read(json.dumps({"snapshot": values}))
+    job.status.verb, job.status.atoms, job.state = "denoising", np.eye(64)[:5], "running"
+    running = panels.progress(job, 0)
+    assert "5 atoms, as they form" in running
+    assert running.index("Residuals") < running.index("Objective")
+    job.state = "done"
+    shown = results.show_picture(job, comparison.compare(tmp_path / "a.png", job, "denoise"), "#slider")
+    assert "as they form" not in "".join(shown)
+    assert len(uses_in(shown.details)["atoms"]) == 5
