@@ -1,7 +1,11 @@
 """The pages in Chromium: no errors, no network requests, and working controls."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from roadict import ROAD
 from roadict.demo.page import Times, make_demo_page
@@ -13,6 +17,7 @@ from roadict.experiments.trial import Finished
 from roadict.metrics import match_atoms
 from roadict.synthetic import planted
 
+ROOT = Path(__file__).resolve().parents[2]
 PHONE = {"width": 390, "height": 844, "phone": True}
 NAMES = ("solvers", "noisy", "digits", "zebra")
 
@@ -121,6 +126,22 @@ def test_the_contents_stay_in_view_and_follow(chromium, rows_and_page, window):
         entered = box_of(chromium, entry)
         assert entered[0] >= 0
         assert entered[2] <= window["width"]
+
+
+def test_the_picture_of_the_report(chromium, rows_and_page, tmp_path):
+    """What docs/shots_report.py saves: the first screen, and below it the first figures."""
+    from urllib.request import url2pathname
+
+    spec = importlib.util.spec_from_file_location("shots_report", ROOT / "docs" / "shots_report.py")
+    shots = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shots)
+    page = Path(url2pathname(rows_and_page[1].removeprefix("file://")))
+    shots.take(page, tmp_path / "report.webp", dark=True, chromium=chromium)
+    with Image.open(tmp_path / "report.webp") as picture:
+        assert picture.size == (shots.WIDTH, 2 * shots.HEIGHT)
+        colours = np.asarray(picture)
+    assert np.median(colours) < 60
+    assert not np.array_equal(colours[: shots.HEIGHT], colours[shots.HEIGHT :])
 
 
 def test_pictures_that_hardly_differ_have_differences(chromium, rows_and_page):

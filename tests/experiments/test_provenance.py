@@ -60,6 +60,11 @@ def test_a_digest_changes_with_the_code_that_the_numbers_depend_on(digests):
     assert digests("prox.py", '."""\n', '. Changed."""\n') == same
 
 
+def test_every_learner_has_its_sources():
+    used = {method.learner for experiment in EXPERIMENTS.values() for method in experiment.methods}
+    assert used == {*provenance.ROOTS}
+
+
 def test_every_module_that_a_learner_loads_counts():
     """Compared with what Python itself imports; the table of what does not count is small."""
     code = "import sys; import roadict.two_stage; print(*(m for m in sys.modules if m.startswith('roadict.')))"

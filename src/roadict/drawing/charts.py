@@ -135,12 +135,14 @@ class Chart:
         return "".join(parts)
 
     def y_axis(self, title: str = "", unit: str = "", *, at_most: bool = False) -> str:
-        """Grid lines with tick labels at their left, and a title above them.
+        """Grid lines with tick labels at their left, and a title.
 
         ``at_most`` says that the lowest tick also stands for all values below it.
         """
         left, top, right, bottom = self.box
-        ticks, parts = self.y.ticks(round((bottom - top) / 30)), [text(0, top - 14, title, "start")] * bool(title)
+        turned = f"translate(12 {(top + bottom) / 2}) rotate(-90)"
+        parts = [element("text", escape(title), transform=turned, text_anchor="middle")] * bool(title)
+        ticks = self.y.ticks(round((bottom - top) / 30))
         if at_most:
             ticks = [self.y.low, *(tick for tick in ticks if abs(float(self.y(tick)) - bottom) > MIN_TICK_GAP)]
         for tick in ticks:

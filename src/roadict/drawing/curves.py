@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roadict.drawing.charts import Chart, Mark, Scale, element, svg
+from roadict.drawing.charts import Chart, Mark, Scale, element, svg, text
 
 LEFT, TOP, BOTTOM = 46, 28, 44
 INSET = 12
 LABEL_GAP = 14.0
 """Least distance between the labels of two lines."""
+LEADER, LETTER = 12, 7.5
+"""Width of the line that leads to a label, and of its widest letters on average."""
 MAX_DOTS = 12
 """Lines with more points than this have no dots."""
 FLOOR = 1e-6
@@ -123,15 +125,21 @@ def _figure(
     highs = [*(point.high for point in points), *(mark.y for mark in marks), 1.0]
     bottom, top = (10.0 ** way(math.log10(end)) for way, end in ((math.floor, min(lows)), (math.ceil, max(highs))))
     ends = [*ticks, *(mark.x for mark in marks)]
-    x = Scale(min(ends), max(ends), LEFT + INSET, size.width - size.labels - INSET - 16, log_x)
+    longest = max(len(_name(line, size)) for line in lines)
+    right = size.width - min(size.labels, LETTER * longest) - LEADER - INSET - 4
+    x = Scale(min(ends), max(ends), LEFT + INSET, right, log_x)
     chart = Chart(x, Scale(bottom, top, size.height - BOTTOM, TOP, log=True), INSET)
     at_most = any(point.mean < bottom for point in points)
-    parts = [chart.y_axis(y_label, at_most=at_most), chart.x_axis(x_label, x.ticks(size.ticks) if log_x else ticks)]
+    parts = [
+        text(0, TOP - 14, y_label, "start"),
+        chart.y_axis(at_most=at_most),
+        chart.x_axis(x_label, x.ticks(size.ticks) if log_x else ticks),
+    ]
     parts += [_band(line, chart) for line in lines]
     # The first curve, ROAD as in the paper, on top.
     parts += [_line(line, chart, dots=len(xs) < MAX_DOTS) for line in reversed(lines)]
     parts += [chart.mark(*mark) for mark in marks]
-    parts.append(_labels(lines, chart, short=size == NARROW))
+    parts.append(_labels(lines, chart, size))
     parts.append(chart.columns(xs, [_column(lines, at, x_label) for at in xs]))
     return svg(size.width, size.height, parts, title, size.kind)
 
@@ -157,23 +165,24 @@ def _line(line: Curve, chart: Chart, *, dots: bool) -> str:
     return element("g", inside, class_=f"c{line.colour}", data_name=line.name)
 
 
-def _labels(lines: list[Curve], chart: Chart, *, short: bool) -> str:
+def _name(line: Curve, size: Size) -> str:
+    """The label of a line; on a phone there is no room for more than a short one."""
+    return (line.short or line.label) if size == NARROW else "× " * line.ends_early + line.label
+
+
+def _labels(lines: list[Curve], chart: Chart, size: Size) -> str:
     """The names of the lines, right of the chart, each led to from the end of its line."""
     _, top, right, bottom = chart.box
-    ends = [(float(chart.x(at)), float(chart.y(max(line.points[at].mean, chart.y.low)))) for line, at in _last(lines)]
+    last = [(max(line.points), line.points[max(line.points)].mean) for line in lines]
+    ends = [(float(chart.x(at)), float(chart.y(max(mean, chart.y.low)))) for at, mean in last]
     heights = spaced([y for _, y in ends], LABEL_GAP, top, bottom)
     parts = []
     for line, (x, y), height in zip(lines, ends, heights, strict=True):
-        name = (line.short or line.label) if short else "× " * line.ends_early + line.label
-        leader = f"M{x:.2f} {y:.2f}L{right:.2f} {y:.2f}L{right + 12:.2f} {height:.2f}"
+        leader = f"M{x:.2f} {y:.2f}L{right:.2f} {y:.2f}L{right + LEADER:.2f} {height:.2f}"
         inside = element("path", class_="leader", d=leader)
-        inside += element("text", escape(name), x=right + 15, y=height + 4, class_="name")
+        inside += element("text", escape(_name(line, size)), x=right + LEADER + 3, y=height + 4, class_="name")
         parts.append(element("g", inside, class_=f"label {line.kind} c{line.colour}", data_name=line.name))
     return "".join(parts)
-
-
-def _last(lines: list[Curve]) -> list[tuple[Curve, float]]:
-    return [(line, max(line.points)) for line in lines]
 
 
 def spaced(positions: ArrayLike, gap: float, low: float, high: float) -> NDArray[np.float64]:
