@@ -306,6 +306,17 @@ def test_values_below_the_scale_are_drawn_as_at_most():
     assert "most" not in above
 
 
+def test_ticks_of_numbers_of_samples_have_room():
+    for problems in (panel.problems for panel in EXPERIMENTS["noise-free"].panels):
+        numbers = [problem.n_samples for problem in problems]
+        lines = curves({"mod": {n: [0.1] for n in numbers}}, {"mod": "consistent sequential"})
+        for figure in ElementTree.fromstring(line_plot(lines, "samples")):
+            bottom = max(float(t.get("y")) for t in figure.iter("text")) - 18  # above the title of the axis
+            ticks = sorted(float(t.get("x")) for t in figure.iter("text") if float(t.get("y")) == bottom)
+            assert len(ticks) >= 3
+            assert min(np.diff(ticks)) > 30
+
+
 def test_labels_do_not_touch():
     lines = curves(
         {name: {100: [0.5], 200: [0.1 + 0.001 * i]} for i, name in enumerate("abcdefghi")},

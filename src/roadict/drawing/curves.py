@@ -15,6 +15,8 @@ LEFT, TOP, BOTTOM = 46, 28, 44
 INSET = 12
 LABEL_GAP = 14.0
 """Least distance between the labels of two lines."""
+MIN_TICK_GAP = 34
+"""Least distance of two ticks of the x axis, the width of their labels."""
 LEADER, LETTER = 12, 7.5
 """Width of the line that leads to a label, and of its widest letters on average."""
 MAX_DOTS = 12
@@ -133,7 +135,7 @@ def _figure(
     parts = [
         text(0, TOP - 14, y_label, "start"),
         chart.y_axis(at_most=at_most),
-        chart.x_axis(x_label, x.ticks(size.ticks) if log_x else ticks),
+        chart.x_axis(x_label, x.ticks(size.ticks) if log_x else _apart(ticks, x)),
     ]
     parts += [_band(line, chart) for line in lines]
     # The first curve, ROAD as in the paper, on top.
@@ -142,6 +144,15 @@ def _figure(
     parts.append(_labels(lines, chart, size))
     parts.append(chart.columns(xs, [_column(lines, at, x_label) for at in xs]))
     return svg(size.width, size.height, parts, title, size.kind)
+
+
+def _apart(ticks: Sequence[float], x: Scale) -> list[float]:
+    """Ticks whose labels have room; the first one stays."""
+    kept: list[float] = []
+    for tick in ticks:
+        if not kept or float(x(tick)) - float(x(kept[-1])) >= MIN_TICK_GAP:
+            kept.append(tick)
+    return kept
 
 
 def _band(line: Curve, chart: Chart) -> str:
