@@ -1,6 +1,7 @@
 """Write docs/results and README's headline block from the rows of roadict reproduce.
 
-python benchmarks/paper.py DIR [DIR ...], with output folders of reproduce, from this machine or others.
+python benchmarks/paper.py DIR [DIR ...], with output folders of reproduce, from this machine or others. The rows are
+stored beside the results, in docs/results/rows; roadict report docs/results/rows makes docs/results/report.html again.
 """
 
 import sys
@@ -9,24 +10,30 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.drawing.curves import FLOOR
+from roadict.drawing.curves import FLOOR, MIN_QUARTILES
 from roadict.experiments.figures import curves
+from roadict.experiments.intervals import needed
+from roadict.experiments.judgement import FOUND, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
+from roadict.experiments.page import make_page, origins
 from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
-from roadict.experiments.rows import read_folder
+from roadict.experiments.rows import PACKED, pack, read_folder, read_folders
 from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, describe_trials, of_experiment
-from roadict.experiments.verdicts import FOUND, PAPER, needed, samples_needed, verdicts
+from roadict.experiments.summary import by_iteration, by_method, by_samples, by_seed, describe_trials, of_experiment
+from roadict.experiments.verdicts import verdicts
+from roadict.files.atomic import atomic_write
 from roadict.plotting import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- results: python benchmarks/paper.py DIR -->", "<!-- /results -->"
 COLOURS = ("#0b5fc0", "#c2185b", "#2e7d32", "#b85c00", "#6a3fb5", "#007c8f", "#7d6b00", "#8d5a4a", "#626b78")
+MAX_STORED = 3_000_000
+"""Bytes of stored rows that the repository takes."""
 STYLES = {"ours": {"linewidth": 2.4}, "": {"linewidth": 1.4}, "added": {"linewidth": 1.2, "linestyle": "--"}}
 
 
 def main(folders, root=ROOT):
-    """Write figures, summary and README's block."""
+    """Write figures, summary, rows, page and README's block."""
     rows, readme = joined(folders), root / "README.md"
     block = headline(rows)
     text = with_block(readme.read_text(encoding="utf-8"), block)
@@ -37,16 +44,33 @@ def main(folders, root=ROOT):
         if own:
             draw = table_figure if experiment.pictures else recovery_figure
             save_figure(draw(experiment, own), target / f"{name}.png", dpi=130)
+    store(rows, target)
     (target / "README.md").write_text(summary(rows, block), encoding="utf-8")
     readme.write_text(text, encoding="utf-8")
 
 
 def joined(folders):
     """Rows of the current plans from all folders, each key once."""
-    rows = {row["key"]: row for folder in folders for row in read_folder(Path(folder))}
-    used, skipped = current([rows[key] for key in sorted(rows)], EXPERIMENTS.values())
-    print(f"{len(used)} rows; skipped {skipped} of other settings, or of trials that another engine ran too")
+    used, skipped = current(read_folders(map(Path, folders)), EXPERIMENTS.values())
+    print(f"{len(used)} rows; skipped {skipped} of other settings or code, or of trials that another engine ran too")
     return used
+
+
+def store(rows, target):
+    """Write the rows, compressed, and the page that roadict report makes of them, without the pictures."""
+    packed = {name: pack(own) for name in EXPERIMENTS if (own := of_experiment(rows, name))}
+    size = sum(map(len, packed.values()))
+    if size > MAX_STORED:
+        raise ValueError(f"the rows take {size:,} bytes compressed, and at most {MAX_STORED:,} may be stored")
+    folder = target / "rows"
+    folder.mkdir(exist_ok=True)
+    for name in EXPERIMENTS:
+        (folder / f"{name}{PACKED}").unlink(missing_ok=True)
+    for name, content in packed.items():
+        with atomic_write(folder / f"{name}{PACKED}") as file:
+            file.write(content)
+    with atomic_write(target / "report.html") as file:
+        file.write(make_page(read_folder(folder), [folder]).encode())
 
 
 def with_block(text, block):
@@ -60,11 +84,9 @@ def with_block(text, block):
 
 def headline(rows):
     """The headline: how many claims hold, samples needed, PSNR, number of trials."""
-    number = Counter(verdict.outcome for verdict in verdicts(rows) if EXPERIMENTS[verdict.experiment].of_paper)
-    outcomes = ", ".join(f"{number[outcome]} {words}" for outcome, words in OUTCOMES.items() if number[outcome])
     parts = [
-        f"Of the paper's {sum(number.values())} claims: {outcomes}. "
-        f"Samples until the mean recovery error stays below {FOUND:g}:",
+        f"{claims(rows)} Samples until the mean recovery error stays below {FOUND:g}, interpolated, with 95 % "
+        "intervals:",
         table(["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials of each"], recovery_lines(rows)),
         "PSNR of enlarged pictures, all patches coded by the Lasso:",
         table(
@@ -74,31 +96,46 @@ def headline(rows):
     return "\n\n".join(part for part in parts if part)
 
 
-OUTCOMES = {
-    "reproduced": "reproduced",
-    "partly": "partly",
-    "not reproduced": "not reproduced",
-    "too few rows": "with too few rows",
-}
+def claims(rows):
+    """How many claims hold; tentative ones are counted apart."""
+    found = verdicts(rows)
+    number = Counter(verdict.outcome for verdict in found if not verdict.tentative)
+    words = {outcome: "with too few rows" if outcome == TOO_FEW else outcome for outcome in OUTCOMES}
+    parts = [f"{number[outcome]} {words[outcome]}" for outcome in OUTCOMES if number[outcome]]
+    if tentative := sum(verdict.tentative for verdict in found):
+        parts.append(f"{tentative} tentative, from fewer than {MIN_TRIALS} trials")
+    return f"Of the paper's {len(found)} claims: {', '.join(parts)}."
 
 
 def recovery_lines(rows):
     lines = []
     for experiment, panel in panels(rows, pictures=False):
-        values = by_samples(of_experiment(rows, experiment.name), panel.name)
-        found = {name: {at: float(np.mean(trials)) for at, trials in points.items()} for name, points in values.items()}
-        if any(getattr(problem, "trace", False) for problem in panel.problems) or PAPER not in found:
+        own = of_experiment(rows, experiment.name)
+        values, seeds = by_samples(own, panel.name), by_seed(own, panel.name)
+        if any(getattr(problem, "trace", False) for problem in panel.problems) or PAPER not in values:
             continue
         if not experiment.of_paper:
             continue
+        found = {name: samples_needed(points) for name, points in seeds.items()}
         labels = {method.name: method.label for method in experiment.methods}
         others = [name for name in labels if name in found and not name.startswith("road")]
-        best = min(others, key=lambda name: (needed(found[name]), found[name][max(found[name])]), default="")
-        cells = [samples_needed(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
+        best = min(others, key=lambda name: (found[name].interval.value, last_mean(values[name])), default="")
+        cells = [str(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
         cells[2] = f"{cells[2]} ({labels[best]})" if best else "–"
         number = trials_of_each([values.get(name, {}) for name in (PAPER, "road-defaults", best)])
         lines.append([f"{experiment.paper}: {panel.title}", *cells, number])
     return lines
+
+
+def samples_needed(points):
+    """Samples needed, from errors by number of samples and seed: on the seeds that all numbers have."""
+    numbers = sorted(points)
+    common = sorted(set.intersection(*(set(points[n]) for n in numbers)))
+    return needed(numbers, [[points[n][seed] for n in numbers] for seed in common], FOUND)
+
+
+def last_mean(points):
+    return float(np.mean(points[max(points)]))
 
 
 def picture_lines(rows):
@@ -124,10 +161,12 @@ def summary(rows, block):
         "error is one minus the mean correlation of the true atoms with their matched learned ones. Settings, bounds: "
         "[decision 10](../decisions/0010-experiments.md).",
         f"{BEGIN}\n{block}\n{END}",
+        "The rows are in `docs/results/rows`, compressed; `roadict report docs/results/rows` makes the page "
+        "[report.html](report.html) of them.",
         "## Claims and verdicts",
         table(
-            ["", "claim", "verdict", "numbers"],
-            [[EXPERIMENTS[v.experiment].paper, v.claim, v.outcome, v.numbers] for v in verdicts(rows)],
+            ["", "claim", "verdict", "why"],
+            [[EXPERIMENTS[v.experiment].paper, v.claim, v.label, v.reason] for v in verdicts(rows)],
         ),
         "## Where the paper did not hold",
         "\n".join(f"- {line}" for line in failures(rows)),
@@ -141,37 +180,35 @@ def summary(rows, block):
 
 def failures(rows):
     """Claims that did not hold, and inconsistencies in the paper's tables."""
-    claims = [
-        f"{EXPERIMENTS[verdict.experiment].paper}, {verdict.claim}: {verdict.outcome}."
+    found = [
+        f"{EXPERIMENTS[verdict.experiment].paper}, {verdict.claim}: {verdict.label}."
         for verdict in verdicts(rows)
         if verdict.outcome in ("partly", "not reproduced") and EXPERIMENTS[verdict.experiment].of_paper
     ]
-    return [*claims, *doubts(rows)] or ["Nowhere in these rows."]
+    return [*found, *doubts(rows)] or ["Nowhere in these rows."]
 
 
 def section(experiment, rows):
     """One figure or table of the paper."""
     sources = sorted({row["settings"]["problem"].get("source", "") for row in rows} - {""})
     engines = engine_summary(rows)
-    made = Counter((row["machine"], tuple(row["versions"].items())) for row in rows)
     parts = [
         f"## {experiment.paper}: {experiment.title}",
         f"{'The paper' if experiment.of_paper else 'Our claim'}: {experiment.claim}",
         experiment.note + (f" Pictures: {', '.join(sources)}." if sources else ""),
         f"![{experiment.title}]({experiment.name}.png)",
     ]
+    for verdict in verdicts(rows):
+        evidence = table(verdict.table[0], verdict.table[1:]) if verdict.table else ""
+        basis = f" ({verdict.basis})" if verdict.basis else ""
+        parts += [f"**{verdict.claim}: {verdict.label}.** {verdict.reason}{basis}", *([evidence] if evidence else [])]
     for panel in experiment.panels:
         body = picture_body if experiment.pictures else recovery_body
         parts += body(experiment, panel, rows)
     minutes = sum(row["seconds"]["cpu"] for row in rows) / 60
     numbers = describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed})
     parts.append(f"Trials: {numbers}. {len(rows)} rows, {minutes:.1f} minutes of CPU or GPU.{engines}")
-    parts.append(
-        "\n".join(
-            f"- {number} rows: {machine}; {', '.join(f'{name} {version}' for name, version in versions)}"
-            for (machine, versions), number in sorted(made.items())
-        )
-    )
+    parts.append("\n".join(f"- {line}" for line in origins(rows)))
     return parts
 
 
@@ -224,7 +261,7 @@ def recovery_figure(experiment, rows):
     handles = {}
     for index, panel in enumerate(present):
         along = any(problem.trace for problem in panel.problems)
-        axes = figure.add_subplot(lines, columns, index + 1)
+        axes, floored = figure.add_subplot(lines, columns, index + 1), False
         for curve in curves((by_iteration if along else by_samples)(rows, panel.name), labels):
             xs = list(curve.points)
             low, middle, high = (
@@ -234,9 +271,16 @@ def recovery_figure(experiment, rows):
             colour = COLOURS[curve.colour]
             marker = {} if along else {"marker": "o", "markersize": 3.5}
             (handles[curve.label],) = axes.plot(xs, middle, color=colour, **marker, **STYLES[curve.kind])
-            axes.fill_between(xs, low, high, color=colour, alpha=0.1, linewidth=0)
+            if all(point.number >= MIN_QUARTILES for point in curve.points.values()):
+                axes.fill_between(xs, low, high, color=colour, alpha=0.1, linewidth=0)
+            below = [x for x, point in curve.points.items() if point.mean < FLOOR]
+            axes.plot(below, [FLOOR] * len(below), linestyle="", marker="v", markersize=6, color=colour)
+            floored = floored or bool(below)
         axes.set(yscale="log", title=panel.title, xlabel="iterations" if along else "samples", ylabel="recovery error")
         axes.set_xscale("log" if along else "linear")
+        if floored:  # a log scale has no zero
+            axes.yaxis.set_major_formatter(lambda value, _: f"{'≤ ' * (value <= 1.01 * FLOOR)}{value:g}")
+            axes.set_ylim(bottom=FLOOR / 2)
         axes.grid(axis="y", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import json
 import os
 import re
 import signal
@@ -13,11 +14,11 @@ import numpy as np
 import pytest
 
 import gpu_kernels
-from roadict.experiments import registry
+from roadict.experiments import provenance, registry
 from roadict.experiments import rows as rows_module
 from roadict.experiments.images import load, with_images
 from roadict.experiments.plan import Panel, samples
-from roadict.experiments.rows import read_folder
+from roadict.experiments.rows import read_folder, read_folders
 from roadict.experiments.trial import execute, png
 
 GUARD = 120
@@ -48,7 +49,8 @@ def test_rows_and_then_the_page_without_repeating_trials(roadict, tmp_path):
 
     code, out, err = roadict("report", folder)
     assert code == 0
-    assert "noisy, 30 dB: ROAD is more robust to noise" in out
+    assert "noisy, 30 dB: ROAD's error is below those of BLOTLESS, K-SVD and MOD\n" in out
+    assert out.startswith("tentative: ")
     assert f"page: {folder / 'report.html'}" in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     errors = [
@@ -73,13 +75,74 @@ def test_work_is_split_between_road_and_the_others(roadict, tmp_path):
         for methods in ("road", "others")
     }
     assert learners == {"road": {"road"}, "others": {"alternating"}}
-    # Rows of another machine are joined by appending its files.
+    # Rows of another machine are joined by naming its folder too, or by appending its files.
+    code, out, _ = roadict("report", tmp_path / "road", tmp_path / "others", "--out", tmp_path / "both.html")
+    assert (code, "too few rows" in out) == (0, False)
+    both = (tmp_path / "both.html").read_bytes()
     with (tmp_path / "road" / "noisy.jsonl").open("ab") as file:
         file.write((tmp_path / "others" / "noisy.jsonl").read_bytes())
     code, out, _ = roadict("report", tmp_path / "road")
     assert (code, "too few rows" in out) == (0, False)
+    assert (tmp_path / "road" / "report.html").read_bytes() == both
     _, _, err = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path / "road")
     assert "8 of 8 trials are done already" in err
+
+
+def test_parts_together_are_the_whole_run(roadict, tmp_path):
+    command = ("reproduce", "noisy", "--trials", 2, "--jobs", 1, "--out")
+    roadict(*command, tmp_path / "whole")
+    parts = [tmp_path / "1", tmp_path / "2", tmp_path / "3"]
+    for index, folder in enumerate(parts, 1):
+        code, out, _ = roadict(*command, folder, "--part", f"{index}/3")
+        assert code == 0
+        assert out.startswith(f"{len(read_folder(folder))} rows: ")
+    keys = [[row["key"] for row in read_folder(folder)] for folder in parts]
+    assert max(map(len, keys)) - min(map(len, keys)) <= 1
+    assert sum(map(len, keys)) == 16
+    joined, whole = read_folders(parts), read_folder(tmp_path / "whole")
+    assert [row | {"seconds": None} for row in joined] == [row | {"seconds": None} for row in whole]
+    _, out, _ = roadict("report", parts[0], parts[2])  # a machine that has not answered yet
+    missing = 16 - len(keys[1])
+    assert f"({missing} of 16 rows)" in out
+    code, out, _ = roadict("report", *parts)
+    assert (code, "of 16 rows" in out) == (0, False)
+
+
+def test_report_takes_the_folder_of_reproduce_by_default(roadict, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1)
+    assert "page: roadict-results" in roadict("report").out
+    assert (tmp_path / "roadict-results" / "report.html").is_file()
+
+
+def test_rows_of_other_code_are_kept_and_not_used(roadict, tmp_path, monkeypatch):
+    """As after a change of a solver; rows from before sources were recorded have a version only."""
+    command = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    roadict(*command)
+    file = tmp_path / "noisy.jsonl"
+    now = read_folder(tmp_path)
+    assert {row["settings"]["sources"] for row in now} == {
+        provenance.sources_digest(x) for x in ("road", "alternating")
+    }
+    old = []
+    for row in now:
+        settings = {name: value for name, value in row["settings"].items() if name != "sources"} | {"roadict": "0.1.0"}
+        old.append(row | {"key": f"old{row['key']}", "settings": settings, "result": row["result"] | {"error": 0.9}})
+    file.write_text("".join(json.dumps(row) + "\n" for row in old), encoding="utf-8")
+    assert "8 of the 8 rows come from other code" in report_of(roadict, tmp_path)  # better than nothing, and said
+    _, _, err = roadict(*command)
+    assert f"8 rows in {tmp_path} come from other code: they are kept, and their trials are computed again" in err
+    assert "done already" not in err
+    assert len(read_folder(tmp_path)) == 16
+    page = report_of(roadict, tmp_path)
+    assert "come from other code" not in page
+    assert "8 rows of other settings or code" in page
+    assert "0.9" not in re.findall(r"<td[^>]*>([^<]*)</td>", page)
+
+
+def report_of(roadict, folder):
+    assert roadict("report", folder, "--quiet").code == 0
+    return (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["digits", "zebra"])
@@ -106,6 +169,8 @@ def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
     ("arguments", "message"),
     [
         (("reproduce", "noisy", "--methods", "mine"), "--methods='mine' must be one of"),
+        (("reproduce", "noisy", "--part", "5/4"), "--part='5/4' must be I/N with I from 1 to N"),
+        (("reproduce", "noisy", "--part", "half"), "--part='half' must be I/N"),
         (("reproduce", "fig1"), "there is no experiment fig1; use solvers, noise-free"),
         (("reproduce", "noisy", "--engine", "abacus"), "--engine='abacus' must be one of"),
         (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
@@ -118,6 +183,7 @@ def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
         (("reproduce", "digits", "--data", "empty"), "mnist_subset.npz does not exist; name a folder"),
         (("report", "nowhere"), "nowhere does not exist; name the folder"),
         (("report", "empty"), "holds no rows"),
+        (("report",), "roadict-results: No such file or directory; name the folder that reproduce wrote to"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(roadict, tmp_path, monkeypatch, arguments, message):

@@ -1,6 +1,7 @@
 """The page holds the numbers of the rows, and loads nothing from elsewhere."""
 
 import copy
+import html
 import html.parser
 import json
 import re
@@ -52,7 +53,7 @@ def results(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(results):
     folder, rows = results
-    return make_page(rows, folder)
+    return make_page(rows, [folder])
 
 
 class Cells(html.parser.HTMLParser):
@@ -98,14 +99,17 @@ def test_tables_hold_the_means_of_the_rows(results, page):
 def test_it_shows_claims_verdicts_commands_versions_and_machine(results, page):
     folder, rows = results
     for experiment in EXPERIMENTS.values():
-        assert f"roadict reproduce {experiment.name} --trials 2 --out {folder}" in page
+        assert f"<code>roadict reproduce {experiment.name} --trials 2</code>" in page
         assert experiment.paper in page
-    text = re.sub(r"&#39;", "'", re.sub(r"&gt;", ">", page))
+    assert str(folder) not in page  # others read the page
+    text = html.unescape(page)
     for verdict in shown_verdicts(rows):
-        assert verdict.numbers in text
+        assert text.count(verdict.reason) >= 2  # in the overview and in the section
         assert verdict.claim in text
+        assert all(f"<td>{cell}</td>" in text for line in verdict.table[1:] for cell in line[1:])
     assert f"numpy {np.__version__}" in page
     assert rows[0]["machine"] in text
+    assert f"commit {rows[0]['commit']}; " in text
 
 
 def test_the_page_loads_nothing_from_elsewhere(page):
@@ -121,8 +125,15 @@ def test_pictures_and_atoms_are_in_the_page(page):
     assert page.count('alt="original"') == 3
 
 
+def tips_of(page):
+    """Tooltips of the figures for screens; those for phones are the same."""
+    tips = parsed(re.sub(r"<svg [^>]*plot narrow.*?</svg>", "", page)).tips
+    assert sorted(parsed(page).tips) == sorted(2 * tips)
+    return [json.loads(tip) for tip in tips]
+
+
 def test_tooltips_hold_values(page):
-    tips = [json.loads(tip) for tip in parsed(page).tips]
+    tips = tips_of(page)
     strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"]
     assert len(strips) == 3 * len(EXPERIMENTS["zebra"].methods)  # two approaches to the digit, one to the zebra
     problems = [problem for e in EXPERIMENTS.values() if not e.pictures for p in e.panels for problem in p.problems]
@@ -130,15 +141,15 @@ def test_tooltips_hold_values(page):
     expected += ["1 iterations", "100 iterations"]  # of the made-up trace
     assert sorted(tip["at"] for tip in tips if tip not in strips) == sorted(expected)
     tip = next(tip for tip in tips if tip["at"] == "100 samples")
-    assert tip["note"] == "mean and quartiles of 2 trials"
+    assert tip["note"] == "mean and range of 2 trials"
     assert "ROAD, ρ = 10" in {line["label"] for line in tip["lines"]}
     means = [float(line["mean"]) for line in tip["lines"]]
-    assert means == sorted(means)
+    assert means == sorted(means, reverse=True)  # as drawn, from top to bottom
 
 
 def test_a_table_is_drawn_best_first_with_the_papers_values(results, page):
     _, rows = results
-    tips = [json.loads(tip) for tip in parsed(page).tips]
+    tips = tips_of(page)
     strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"][-len(EXPERIMENTS["zebra"].methods) :]
     means = [float(tip["lines"][0]["mean"].removesuffix(" dB")) for tip in strips]
     assert means == sorted(means, reverse=True)
@@ -160,25 +171,39 @@ def test_unequal_numbers_of_trials_are_shown(results, tmp_path):
     for row in noisy:
         settings = row["settings"]
         row["settings"] = settings | {"engine": "cuda"} if settings["engine"] else settings
-    page = make_page(noisy, tmp_path)
+    page = make_page(noisy, [tmp_path])
     assert "2 trials of ROAD ρ = 10, ROAD our defaults; 1 of the others" in page
-    assert f"roadict reproduce noisy --methods road --trials 2 --engine cuda --out {tmp_path}<" in page
-    assert f"roadict reproduce noisy --methods others --trials 1 --out {tmp_path}<" in page
+    assert "roadict reproduce noisy --methods road --trials 2 --engine cuda<" in page
+    assert "roadict reproduce noisy --methods others --trials 1<" in page
     tip = json.loads(parsed(page).tips[0])
-    assert tip["note"] == "mean and quartiles of 1 to 2 trials"
+    assert tip["note"] == "mean and range of 1 to 2 trials"
     assert {line["label"]: line["trials"] for line in tip["lines"]}["ROAD, ρ = 10"] == "2×"
 
 
-def test_claims_are_counted(results, page):
-    judged = [verdict for verdict in shown_verdicts(results[1]) if EXPERIMENTS[verdict.experiment].of_paper]
-    outcomes = [verdict.outcome for verdict in judged]
-    shown = dict(re.findall(r'flex-grow: (\d+)"><b>\1</b> ([a-z ]+)<', page))
-    assert sorted(shown.items()) == sorted((str(outcomes.count(name)), name) for name in set(outcomes))
+SCORES = re.compile(r'flex-grow: (\d+)"><b>\1</b> ([a-z ]+)<')
+
+
+def repeated(rows, number):
+    """The same results for other seeds."""
+    return [
+        row | {"key": f"{row['key']}-{i}", "settings": row["settings"] | {"seed": row["settings"]["seed"] + 1000 * i}}
+        for i in range(number)
+        for row in rows
+    ]
+
+
+def test_claims_are_counted_unless_they_are_tentative(results, page, tmp_path):
+    assert SCORES.findall(page) == []
+    assert f"<b>{len(shown_verdicts(results[1]))} tentative</b> from fewer than 5 trials: more" in page
+    rows = repeated(results[1], 3)
+    outcomes = [verdict.outcome for verdict in shown_verdicts(rows) if EXPERIMENTS[verdict.experiment].of_paper]
+    shown = SCORES.findall(make_page(rows, [tmp_path]))
+    assert sorted(shown) == sorted((str(outcomes.count(name)), name) for name in set(outcomes))
 
 
 def test_a_method_has_one_colour_in_all_figures(page):
     seen = {}
-    for tip in map(json.loads, parsed(page).tips):
+    for tip in tips_of(page):
         for line in tip["lines"]:
             if "colour" in line:
                 seen.setdefault(line["label"], set()).add(line["colour"])
@@ -195,7 +220,7 @@ def test_zero_error_is_drawn_on_the_log_scale():
 
 def test_the_scales_include_the_marks():
     lines = curves({"a": {100: [0.02], 200: [0.01]}}, {"a": "A"})
-    root = ElementTree.fromstring(line_plot(lines, "samples", marks=[Mark(300, 1e-11, "<finished>")]))
+    (root, _) = ElementTree.fromstring(line_plot(lines, "samples", marks=[Mark(300, 1e-11, "<finished>")]))
     (ring, label) = next(group for group in root.iter("g") if group.get("class").startswith("mark"))
     dots = root.findall(".//circle[@class='dot']")
     assert label.text == "<finished>"
@@ -207,20 +232,104 @@ def test_the_scales_include_the_marks():
 
 def test_rows_of_other_settings_and_missing_pictures_are_omitted(results, tmp_path):
     _, rows = results
-    other = {**rows[0], "key": "x", "settings": {**rows[0]["settings"], "roadict": "0.0.0"}}
+    other = {**rows[0], "key": "x", "settings": {**rows[0]["settings"], "sources": "0"}}
     engine = {**rows[0], "key": "y", "settings": {**rows[0]["settings"], "engine": "reference"}}
-    page = make_page([*rows, other, engine], tmp_path)  # a folder without pictures
+    page = make_page([*rows, other, engine], [tmp_path])  # a folder without pictures
     assert "2 rows of other settings" in page
     assert "data:image/png" not in page
-    assert parsed(page).values == parsed(make_page(rows, tmp_path)).values
+    assert parsed(page).values == parsed(make_page(rows, [tmp_path])).values
+    assert "1 of the 1 rows come from other code" in make_page([other], [tmp_path])
+    assert "come from other code" not in page
+    changed = {**other, "settings": {**other["settings"], "panel": "another"}}
     with pytest.raises(ValueError, match="no rows of the current settings"):
-        make_page([other], tmp_path)
+        make_page([changed], [tmp_path])
 
 
 def test_a_part_of_one_experiment_is_enough(results, tmp_path):
     _, rows = results
-    page = make_page([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], tmp_path)
+    page = make_page([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], [tmp_path])
     assert "too few rows" in page
+
+
+def test_an_incomplete_run_is_marked_at_the_top_at_its_experiment_and_in_its_figures(results, page, tmp_path):
+    assert "not complete" not in page
+    rows = [row for row in results[1] if row["settings"]["experiment"] in ("solvers", "noisy")]
+    first = [row for row in rows if row["settings"]["seed"] == 70_000]
+    stopped = first[:34] + first[40:]  # 34 of 40 rows of the first experiment
+    text = html.unescape(make_page(stopped, [tmp_path]))
+    top, _, rest = text.partition("<main>")
+    assert 'id="incomplete"><b>106 of 112 rows:</b>' in top
+    assert "(34 of 40)" in top
+    solvers, _, noisy = rest.partition('<section id="noisy">')
+    assert "<b>34 of 40 rows:</b> this run is not complete. Lines that end early are marked by ×." in solvers
+    assert "not complete" not in noisy
+    ended = re.findall(r">× ([^<]+)</text>", solvers)
+    assert sorted(ended) == sorted(CUT)
+    assert solvers.count('class="line cross"') == 2 * 6
+    assert "×" not in noisy
+
+
+CUT = ["iADMM, three ρ", "iADMM, one ρ", "SimCO", "alternating Lasso", "sequential ℓ1", "consistent sequential"]
+
+
+def test_rows_of_the_tables_are_in_the_order_of_the_figures(results, page):
+    """PSNR: best on top; errors: by the ends of the lines, where their labels are."""
+    for name in ("digits", "noisy"):
+        section = page.partition(f'<section id="{name}">')[2].partition("</section>")[0]
+        for part in re.findall(r"<svg [^>]*plot wide.*?</svg>", section):
+            names = [label for _, label in sorted(label_heights(part))]
+            tables = re.findall(r"<tbody>(.*?)</tbody>", section.partition('class="panels"')[2], re.DOTALL)
+            orders = [re.findall(r"<tr[^>]*><th>([^<]*)</th>", table) for table in tables]
+            assert names in orders
+
+
+def label_heights(svg):
+    found = re.findall(r"<text ([^>]*)>([^<]*)</text>", svg)
+    return [(float(re.search(r' y="([\d.]+)"', f" {a}")[1]), html.unescape(t)) for a, t in found if 'class="name' in a]
+
+
+@pytest.mark.parametrize(("number", "bands"), [(3, 0), (4, 2)])
+def test_bands_need_four_trials(number, bands):
+    lines = curves({"a": {100: [0.1] * number, 200: [0.2] * number}}, {"a": "A"})
+    assert line_plot(lines, "samples").count('class="band') == bands  # in both sizes
+
+
+def test_values_below_the_scale_are_drawn_as_at_most():
+    values = {"a": {100: [0.1], 200: [1e-9]}, "b": {100: [0.1], 200: [1e-3]}}
+    drawn = line_plot(curves(values, {"a": "A", "b": "B"}), "samples")
+    wide, _ = ElementTree.fromstring(drawn)
+    assert [t.text for t in wide.iter("text") if (t.text or "").startswith("≤")] == ["≤ 10"]
+    assert drawn.count('class="dot most"') == 2
+    assert len(wide.findall(".//circle[@class='dot']")) == 3
+    above = line_plot(curves({"b": values["b"]}, {"b": "B"}), "samples")
+    assert "≤" not in above
+    assert "most" not in above
+
+
+def test_ticks_of_numbers_of_samples_have_room():
+    for problems in (panel.problems for panel in EXPERIMENTS["noise-free"].panels):
+        numbers = [problem.n_samples for problem in problems]
+        lines = curves({"mod": {n: [0.1] for n in numbers}}, {"mod": "consistent sequential"})
+        for figure in ElementTree.fromstring(line_plot(lines, "samples")):
+            bottom = max(float(t.get("y")) for t in figure.iter("text")) - 18  # above the title of the axis
+            ticks = sorted(float(t.get("x")) for t in figure.iter("text") if float(t.get("y")) == bottom)
+            assert len(ticks) >= 3
+            assert min(np.diff(ticks)) > 30
+
+
+def test_labels_do_not_touch():
+    lines = curves(
+        {name: {100: [0.5], 200: [0.1 + 0.001 * i]} for i, name in enumerate("abcdefghi")},
+        dict(zip("abcdefghi", "ABCDEFGHI", strict=True)),
+    )
+    for figure in ElementTree.fromstring(line_plot(lines, "samples")):
+        ys = sorted(float(t.get("y")) for t in figure.iter("text") if t.get("class") == "name")
+        assert len(ys) == 9
+        assert min(np.diff(ys)) >= 13.9
+        order = [
+            t.text for t in sorted(figure.iter("text"), key=lambda t: float(t.get("y"))) if t.get("class") == "name"
+        ]
+        assert order == list("IHGFEDCBA")
 
 
 def test_rows_from_a_file_give_the_same_page(results, page, tmp_path):
@@ -230,7 +339,7 @@ def test_rows_from_a_file_give_the_same_page(results, page, tmp_path):
     files = {name: RowFile(folder / f"{name}.jsonl") for name in EXPERIMENTS}
     for row in rows:
         files[row["settings"]["experiment"]].append(row)
-    again = make_page(read_folder(folder), folder)
+    again = make_page(read_folder(folder), [folder])
     assert parsed(again).values.keys() == parsed(page).values.keys()
     for name, values in parsed(again).values.items():
         np.testing.assert_allclose(values, parsed(page).values[name], rtol=1e-12)

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from roadict.experiments.provenance import commit
 from roadict.experiments.registry import EXPERIMENTS
-from roadict.experiments.rows import RowFile
+from roadict.experiments.rows import RowFile, read_folder, read_folders
 from roadict.experiments.runner import make_row
 from roadict.experiments.trial import Finished
 
@@ -52,16 +53,21 @@ def repository(tmp_path):
 def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     paper.main([repository / "road", repository / "others"], repository)
     target = repository / "docs" / "results"
-    assert {path.name for path in target.iterdir()} == {"README.md", "solvers.png", "noisy.png", "zebra.png"}
+    pictures = {f"{name}.png" for name in ("solvers", "noisy", "zebra")}
+    assert {path.name for path in target.iterdir()} == {"README.md", "report.html", "rows", *pictures}
     text = (target / "README.md").read_text(encoding="utf-8")
-    assert "| Fig. 3: SNR 30 dB | 200 | 200 | more than 400 (BLOTLESS) | 3 / 3 / 2 |" in text
-    assert "- Fig. 1, iADMM stays near 0.01 after 10,000 iterations: not reproduced." in text
+    # On a log scale 0.01 is 0.394 of the way from 0.2 to 0.0001.
+    assert "| Fig. 3: SNR 30 dB | 139 | 139 | more than 400 (BLOTLESS) | 3 / 3 / 2 |" in text
+    assert "Of the paper's 6 claims: 6 tentative, from fewer than 5 trials." in text
+    assert "- Fig. 1, iADMM stays near 0.01 after 10,000 iterations: tentative: not reproduced." in text
+    assert "(3 trials of every method compared; fewer than 5, so it may change" in text
     assert "the paper's MOD, 26.7055 dB, equals its bicubic to four decimals" in text
     assert "the paper's K-SVD, 27.87 dB, is 0.43 dB under a plain one with OMP, 28.30 dB over 2 trials" in text
     assert "| ROAD, ρ = 10 | 0.2 | 0.0001 | 0.0001 | 0.0001 | 3 |" in text
     assert "Trials: 3 trials of ROAD ρ = 10, ROAD our defaults; 2 of the others. 160 rows" in text
     assert "machine of road" in text
     assert "machine of others" in text
+    assert f"commit {commit()}" in text
     readme = (repository / "README.md").read_text(encoding="utf-8")
     assert readme.startswith("before\n")
     assert readme.endswith("\nafter\n")
@@ -71,6 +77,25 @@ def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     assert (repository / "README.md").read_text(encoding="utf-8") == readme
 
 
+def test_the_stored_rows_make_the_published_page(repository, roadict):
+    paper.main([repository / "road", repository / "others"], repository)
+    target = repository / "docs" / "results"
+    stored = {row["key"]: row for row in read_folder(target / "rows")}
+    given = read_folders([repository / "road", repository / "others"])
+    assert stored == {row["key"]: row for row in given}
+    assert roadict("report", target / "rows", "--out", repository / "again.html").code == 0
+    assert (repository / "again.html").read_bytes() == (target / "report.html").read_bytes()
+    before = {path.name: path.read_bytes() for path in (target / "rows").iterdir()}
+    paper.main([target / "rows"], repository)  # the rows of the repository are enough to write all of it again
+    assert {path.name: path.read_bytes() for path in (target / "rows").iterdir()} == before
+
+
+def test_too_many_rows_for_the_repository_are_refused(repository, monkeypatch):
+    monkeypatch.setattr(paper, "MAX_STORED", 1000)
+    with pytest.raises(ValueError, match=r"bytes compressed, and at most 1,000"):
+        paper.main([repository / "road"], repository)
+
+
 def test_rows_of_a_gpu_and_of_a_cpu(repository):
     """ROAD again on a GPU, with more trials of one experiment: no trial counts twice, and engines are named."""
     file = RowFile(repository / "gpu" / "noisy.jsonl")
@@ -78,12 +103,12 @@ def test_rows_of_a_gpu_and_of_a_cpu(repository):
         file.append(row)
     paper.main([repository / "road", repository / "gpu", repository / "others"], repository)
     text = (repository / "docs" / "results" / "README.md").read_text(encoding="utf-8")
-    assert "| Fig. 3: SNR 30 dB | 200 | 200 | more than 400 (BLOTLESS) | 5 / 5 / 2 |" in text
-    assert "| Fig. 1: Error against the number of samples | 200 | 200 | " in text
+    assert "| Fig. 3: SNR 30 dB | 139 | 139 | more than 400 (BLOTLESS) | 5 / 5 / 2 |" in text
+    assert "| Fig. 1: Error against the number of samples | 139 | 139 | " in text
     assert "Trials: 5 trials of ROAD ρ = 10, ROAD our defaults; 2 of the others." in text
     assert "Engine of ROAD: cuda." in text
     assert "Engine of ROAD: auto." in text  # the other experiments
-    assert "all on the same 2 trials: few, so this may change" in text
+    assert "(2 trials of every method compared; fewer than 5, so it may change" in text
 
 
 def test_a_readme_without_marks_is_refused(repository):

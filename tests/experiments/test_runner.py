@@ -173,6 +173,15 @@ def test_rows_record_the_machine_that_computed_them_and_the_packages_of_a_gpu(tm
     run(tiny.trials(1)[:1], tmp_path, jobs=1)
     (row,) = read_folder(tmp_path)
     assert (row["machine"], row["versions"]) == (here["machine"], here["versions"])
+    assert (row["commit"], "trials" in row) == (here["commit"], False)
+
+
+def test_rows_record_how_many_trials_were_wanted(tmp_path):
+    run(tiny.trials(1)[:1], tmp_path, jobs=1, planned=7)
+    (row,) = read_folder(tmp_path)
+    assert row["trials"] == 7
+    (trial, *_) = tiny.trials(1)
+    assert make_row(Finished(trial, {}, {}), 7)["key"] == make_row(Finished(trial, {}, {}), 8)["key"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs processes as Unix has them")

@@ -7,7 +7,7 @@ import pytest
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import read_folder
 from roadict.experiments.runner import make_row
-from roadict.experiments.selection import current
+from roadict.experiments.selection import current, is_of_this_code
 from roadict.experiments.trial import Finished
 
 
@@ -61,12 +61,43 @@ def test_other_rows_are_omitted():
     strange = [
         {"key": "a"},
         {"key": "b", "settings": None},
-        {"key": "c", "settings": {"roadict": row["settings"]["roadict"]}},
+        {"key": "c", "settings": {"sources": row["settings"]["sources"]}},
         {"key": "d", "settings": row["settings"] | {"problem": [1]}},
-        {"key": "e", "settings": row["settings"] | {"roadict": "99"}},
+        row | {"key": "e", "settings": row["settings"] | {"sources": "other"}},
         {"key": "f", "settings": row["settings"] | {"experiment": ["noisy"]}},
     ]
     assert current([*strange, row], EXPERIMENTS.values()) == ([row], len(strange))
+
+
+def made_by(rows, sources):
+    """The same rows, as other code made them; None: as code did that recorded its version only."""
+    own = {"roadict": "0.1.0"} if sources is None else {"sources": sources}
+    rest = [{name: value for name, value in row["settings"].items() if name != "sources"} for row in rows]
+    return [row | {"key": f"{sources}{row['key']}", "settings": s | own} for row, s in zip(rows, rest, strict=True)]
+
+
+def test_rows_of_this_code_count_before_more_rows_of_other_code():
+    many, few = made_by(rows_of(5, "auto", 0.1), "other"), rows_of(1, "auto", 0.2)
+    assert current([*many, *few], EXPERIMENTS.values()) == (few, len(many))
+    assert all(map(is_of_this_code, few))
+    assert not any(map(is_of_this_code, many))
+
+
+def test_rows_of_other_code_are_shown_if_there_are_no_others_but_never_mixed():
+    many, few, old = (
+        made_by(rows_of(3, "auto", 0.1), "a"),
+        made_by(rows_of(2, "auto", 0.1), "b"),
+        rows_of(1, "auto", 0.2),
+    )
+    old = made_by(old, None)
+    assert current([*few, *old, *many], EXPERIMENTS.values()) == (many, len(few) + len(old))
+    assert current(old, EXPERIMENTS.values()) == (old, 0)
+
+
+def test_changed_code_of_road_leaves_the_rows_of_the_others():
+    road, others = methods(rows_of(1, "auto", 0.1), road=True), methods(rows_of(3, "auto", 0.1), road=False)
+    old = methods(made_by(rows_of(3, "auto", 0.1), "other"), road=True)
+    assert current([*old, *others, *road], EXPERIMENTS.values()) == ([*others, *road], len(old))
 
 
 @pytest.mark.parametrize(
@@ -83,6 +114,8 @@ def test_other_rows_are_omitted():
         {"versions": None},
         {"versions": {"numpy": [1]}},
         {"machine": {"name": "x"}},
+        {"commit": 3},
+        {"trials": "many"},
     ],
 )
 def test_a_damaged_row_of_the_current_plan_is_refused(change):

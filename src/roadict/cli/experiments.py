@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LOKY = f"{os.sep}loky{os.sep}"
 """Part of the file names of the package that starts and feeds worker processes."""
 METHODS = ("all", "road", "others")
+DEFAULT_FOLDER = Path("roadict-results")
 OutOption = Annotated[Path, typer.Option(help="Folder for the rows, one file per experiment.")]
 
 
@@ -34,8 +35,9 @@ def add_commands(app: typer.Typer) -> None:
         "roadict reproduce noisy --trials 20",
         "roadict reproduce all --trials 3 --data folder",
         "roadict reproduce all --methods road --engine cuda",
+        "roadict reproduce all --trials 100 --part 1/4 --out part1",
     )
-    add_command(app, report, "roadict report roadict-results")
+    add_command(app, report, "roadict report", "roadict report part1 part2 part3 part4 --out report.html")
 
 
 def reproduce(
@@ -49,10 +51,14 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="Number of seeds, each with newly drawn problems. Default: 3; ablation: 32."),
     ] = None,
-    out: OutOption = Path("roadict-results"),
+    out: OutOption = DEFAULT_FOLDER,
     jobs: Annotated[int | None, typer.Option(help="Trials to run in parallel. Default: one per core.")] = None,
     engine: Annotated[str, typer.Option(help="Engine of ROAD: auto, reference, numba or cuda.")] = "auto",
     methods: Annotated[str, typer.Option(help="all, road or others; lets machines share the work.")] = "all",
+    part: Annotated[
+        str,
+        typer.Option(metavar="I/N", help="Only the I-th of N parts of equal work, for N machines; report joins them."),
+    ] = "1/1",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -71,12 +77,14 @@ def reproduce(
 
     from roadict import checks
     from roadict.engines.registry import ENGINES
+    from roadict.experiments import cost
     from roadict.experiments.images import load, with_images
     from roadict.experiments.registry import chosen
 
     checks.one_of("--engine", engine, ENGINES)
     checks.one_of("--methods", methods, METHODS)
     checks.threads("--jobs", jobs)
+    index, number = _part(part)
     if data is not None and not data.is_dir():
         raise ValueError(f"--data: {no_folder(data)}; pass a folder that holds the paper's pictures")
     plans = [with_images(experiment, data) for experiment in chosen(name)]
@@ -89,28 +97,46 @@ def reproduce(
         for trial in plan.trials(trials or plan.n_trials, engine)
         if methods == "all" or trial.method.is_road == (methods == "road")
     ]
+    planned = cost.part(planned, index, number)
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
     with _telling_what_is_saved(planned, out):
-        _run_trials(planned, out, workers, data, quiet)
+        _run_trials(planned, trials or max(plan.n_trials for plan in plans), out, workers, data, quiet)
     if not quiet:
         typer.echo(f"{plural(len(planned), 'row')}: {out}")
         typer.echo(f"to make the page: roadict report {out}")
 
 
+def _part(text: str) -> tuple[int, int]:
+    """Parse "1/4": which part, of how many."""
+    index, slash, number = text.partition("/")
+    if not (slash and index.isdecimal() and number.isdecimal() and 1 <= int(index) <= int(number)):
+        raise ValueError(f"--part={text!r} must be I/N with I from 1 to N, such as 1/4 for the first of four parts")
+    return int(index), int(number)
+
+
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder of reproduce.")],
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DIR]...", help=f"Output folders of reproduce, joined if several. Default: {DEFAULT_FOLDER}."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page. Default: report.html in the first folder.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write the results to one self-contained page, DIR/report.html."""
     require("roadict report", *PAGES, extra="experiments")
     from roadict.experiments.page import make_page, shown_verdicts
-    from roadict.experiments.rows import read_folder, unwritable
+    from roadict.experiments.rows import read_folders, unwritable
     from roadict.files.atomic import atomic_write
 
-    rows = read_folder(folder)
-    target = folder / "report.html"
+    given = folders or [DEFAULT_FOLDER]
+    rows = read_folders(given)
+    target = out or given[0] / "report.html"
     check_output(target, (".html",))
-    page = make_page(rows, folder)
+    page = make_page(rows, given)
     try:
         with atomic_write(target) as file:
             file.write(page.encode())
@@ -118,19 +144,23 @@ def report(
         raise unwritable(target, failure) from None
     if not quiet:
         for verdict in shown_verdicts(rows):
-            typer.echo(f"{verdict.outcome}: {verdict.experiment}, {verdict.claim}")
+            incomplete = f" ({verdict.rows} of {verdict.planned} rows)" if verdict.rows < verdict.planned else ""
+            typer.echo(f"{verdict.label}: {verdict.experiment}, {verdict.claim}{incomplete}")
         typer.echo(f"page: {target}")
 
 
-def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
+def _run_trials(planned: "list[Trial]", trials: int, out: Path, jobs: int, data: Path | None, quiet: bool) -> None:
     """Run the trials that have no row yet, with a progress bar over all trials."""
     from roadict.experiments.cost import MEASURED_ON, RemainingTime, seconds
-    from roadict.experiments.runner import pending, run
+    from roadict.experiments.runner import other_rows, pending, run
     from roadict.progress.words import roughly
 
     remaining, total = pending(planned, out), len(planned)
     done = total - len(remaining)
     if not quiet:
+        if others := other_rows(planned, out):
+            come = agree(others, "comes", "come")
+            typer.echo(f"{plural(others, 'row')} in {out} {come} from other code: kept, and computed again", err=True)
         estimate = roughly(sum(map(seconds, remaining)))
         before = f"{of(done, total, 'trial')} {agree(done)} done already; " if done else ""
         count = f"{plural(len(remaining), 'trial')}, {jobs} at a time"
@@ -146,7 +176,7 @@ def _run_trials(planned: "list[Trial]", out: Path, jobs: int, data: Path | None,
             text = f"{done} of {total}  {trial.experiment} {trial.panel} {trial.method.name}"
             advance(done, total, text)
 
-        run(remaining, out, jobs=jobs, data=data, finished=finished)
+        run(remaining, out, jobs=jobs, planned=trials, data=data, finished=finished)
 
 
 @contextmanager

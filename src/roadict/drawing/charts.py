@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 CSS_FILE = Path(__file__).parent / "templates" / "charts.css"
 MAX_POINTS = 400
 """Points of a line; more cannot be resolved."""
+MIN_TICK_GAP = 15
+"""Least distance of the lowest tick from the next one, where it is added."""
 
 
 class Mark(NamedTuple):
@@ -44,10 +46,10 @@ def text(x: float, y: float, label: str, anchor: str = "middle", kind: str = "")
     return element("text", escape(label), x=x, y=y, text_anchor=anchor, class_=kind)
 
 
-def svg(width: float, height: float, parts: Sequence[str], title: str) -> str:
+def svg(width: float, height: float, parts: Sequence[str], title: str, kind: str = "") -> str:
     """Write elements as an ``<svg>`` element; the title is for screen readers."""
     box = f"0 0 {width} {height}"
-    return element("svg", "".join(parts), viewBox=box, role="img", aria_label=title, class_="plot")
+    return element("svg", "".join(parts), viewBox=box, role="img", aria_label=title, class_=f"plot {kind}".strip())
 
 
 def hover(inside: str, tip: Mapping[str, Any], kind: str = "") -> str:
@@ -132,15 +134,21 @@ class Chart:
             parts += [element("line", class_="grid", x1=at, x2=at, y1=top, y2=bottom)] * grid
         return "".join(parts)
 
-    def y_axis(self, title: str = "", unit: str = "") -> str:
-        """Grid lines with tick labels at their left, and a title."""
+    def y_axis(self, title: str = "", unit: str = "", *, at_most: bool = False) -> str:
+        """Grid lines with tick labels at their left, and a title.
+
+        ``at_most`` says that the lowest tick also stands for all values below it.
+        """
         left, top, right, bottom = self.box
         turned = f"translate(12 {(top + bottom) / 2}) rotate(-90)"
         parts = [element("text", escape(title), transform=turned, text_anchor="middle")] * bool(title)
-        for tick in self.y.ticks(round((bottom - top) / 30)):
-            at = float(self.y(tick))
+        ticks = self.y.ticks(round((bottom - top) / 30))
+        if at_most:
+            ticks = [self.y.low, *(tick for tick in ticks if abs(float(self.y(tick)) - bottom) > MIN_TICK_GAP)]
+        for tick in ticks:
+            at, sign = float(self.y(tick)), "≤ " if at_most and tick == self.y.low else ""
             parts.append(element("line", class_="grid", x1=left, x2=right, y1=at, y2=at))
-            parts.append(element("text", self.y.label(tick) + unit, x=left - 7, y=at + 4, text_anchor="end"))
+            parts.append(element("text", sign + self.y.label(tick) + unit, x=left - 7, y=at + 4, text_anchor="end"))
         return "".join(parts)
 
     def line(self, xs: ArrayLike, ys: ArrayLike, kind: str = "") -> str:
@@ -163,6 +171,16 @@ class Chart:
         """Points."""
         spots = zip(np.atleast_1d(self.x(xs)), np.atleast_1d(self.y(ys)), strict=True)
         return "".join(element("circle", class_="dot", cx=x, cy=y, r=radius) for x, y in spots)
+
+    def drops(self, xs: ArrayLike, ys: ArrayLike) -> str:
+        """Points that stand for smaller values: triangles that point down."""
+        spots = zip(np.atleast_1d(self.x(xs)), np.atleast_1d(self.y(ys)), strict=True)
+        return "".join(element("path", class_="dot most", d=f"M{x - 5:.2f} {y - 4:.2f}h10l-5 8z") for x, y in spots)
+
+    def cross(self, x: float, y: float) -> str:
+        """A cross, where a line ends that should go on."""
+        at = f"M{float(self.x(x)) - 5:.2f} {float(self.y(y)) - 5:.2f}l10 10m0 -10l-10 10"
+        return element("path", class_="line cross", d=at)
 
     def bars(self, heights: ArrayLike, kind: str) -> str:
         """Bars over 1, 2, ..., from zero up."""

@@ -14,6 +14,8 @@ Atoms = NDArray[np.floating]
 
 SHEET = 8
 """Maximum rows and columns of a picture of atoms."""
+BRIGHTER, DARKER = (214, 64, 44), (52, 120, 235)
+"""Colours of differences, visible on light and on dark pages."""
 
 
 def own_scale(atoms: Atoms) -> Atoms:
@@ -62,6 +64,19 @@ def atom_sheet(atoms: NDArray[Any]) -> NDArray[np.uint8]:
     columns = min(SHEET, math.isqrt(len(atoms)))
     largest = np.argsort(-np.linalg.norm(atoms, axis=1), kind="stable")[: columns**2]
     return grey(mosaic(atoms[largest], columns))
+
+
+def difference(picture: NDArray[Any], original: NDArray[Any], full: float) -> NDArray[np.uint8]:
+    """Colours and opacities of a difference: red where the picture is brighter, blue where darker, clear where equal.
+
+    Examples
+    --------
+    >>> difference(np.array([[1.0, 0.0, 0.5]]), np.array([[0.5, 0.5, 0.5]]), 0.5)[0, :, 3]
+    array([255, 255,   0], dtype=uint8)
+    """
+    signed = np.clip((np.asarray(picture, np.float64) - original) / full, -1, 1)
+    colours = np.where(signed[..., None] > 0, BRIGHTER, DARKER)
+    return np.concatenate([colours, np.rint(255 * np.abs(signed))[..., None]], axis=-1).astype(np.uint8)
 
 
 def png(picture: NDArray[Any]) -> bytes:

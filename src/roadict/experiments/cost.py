@@ -61,6 +61,21 @@ def _recovery(problem: PlantedProblem, method: str) -> float:
     return max(2.0 if method == "road-defaults" else 0.0, entries * _PER_ENTRY[method])
 
 
+def part(trials: list[Trial], index: int, number: int) -> list[Trial]:
+    """One of several parts of the trials that take about the same time; together they are all trials, each once.
+
+    Parameters
+    ----------
+    trials : list of Trial
+    index : int
+        From 1 on.
+    number : int
+        Number of parts.
+    """
+    order = sorted(range(len(trials)), key=lambda i: (-seconds(trials[i]), i))  # alike ones next to each other
+    return [trials[i] for i in sorted(order[index - 1 :: number])]
+
+
 class RemainingTime:
     """Remaining time, from the remaining work: only the ratios of the estimates matter."""
 

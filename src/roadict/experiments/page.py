@@ -1,6 +1,7 @@
 """The page: one self-contained HTML file, made from rows only."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,20 +9,28 @@ import numpy as np
 
 from roadict.drawing.curves import Curve, line_plot
 from roadict.drawing.markup import render
-from roadict.drawing.shown import Shown, shown
-from roadict.experiments.figures import Strip, curves, dot_plot
+from roadict.drawing.shown import Shown, shown, with_differences
+from roadict.experiments.figures import Strip, curves, dot_plot, ranked
 from roadict.experiments.images import GIVEN
-from roadict.experiments.plan import Experiment, Panel
+from roadict.experiments.judgement import MIN_TRIALS, OUTCOMES, Verdict
+from roadict.experiments.plan import Experiment, Panel, PlantedProblem
+from roadict.experiments.provenance import UNKNOWN
 from roadict.experiments.published import PAPER_SOURCE, doubts, published
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
-from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, describe_trials, of_experiment
+from roadict.experiments.selection import current, is_of_this_code
+from roadict.experiments.summary import (
+    by_iteration,
+    by_method,
+    by_samples,
+    describe_trials,
+    of_experiment,
+    planned_rows,
+)
 from roadict.experiments.trial import ATOMS, ORIGINAL
-from roadict.experiments.verdicts import TOO_FEW, Outcome, Verdict, verdicts
-
-OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", TOO_FEW)
+from roadict.experiments.verdicts import verdicts
+from roadict.wording import plural
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class Part:
 
     Attributes
     ----------
+    full : float
+        Difference from the original from which on its colour is full; 0: differences are not shown.
     left, right : int
         Indices of the pictures that the slider shows first.
     """
@@ -57,35 +68,57 @@ class Part:
     figure: str = ""
     lines: tuple[Curve, ...] = ()
     pictures: tuple[Shown, ...] = ()
+    full: float = 0.0
     left: int = 0
     right: int = 0
 
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment on the page."""
+    """An experiment on the page.
+
+    Attributes
+    ----------
+    number, planned : int
+        Rows, and how many a complete run has.
+    other_code : int
+        Rows that other code than this made.
+    origins : list of str
+        Commits, versions and machines, with their numbers of rows.
+    """
 
     experiment: Experiment
     verdicts: list[Verdict]
     parts: list[Part]
-    lines: list[Curve]
     trials: str
     seconds: float
     source: str
     commands: list[str]
-    versions: list[str]
-    machines: list[str]
+    number: int
+    planned: int
+    other_code: int
+    origins: list[str]
+
+    @property
+    def recovery(self) -> bool:
+        """Whether its figures have lines."""
+        return any(part.lines for part in self.parts)
+
+    @property
+    def cut(self) -> bool:
+        """Whether lines end early."""
+        return any(line.ends_early for part in self.parts for line in part.lines)
 
 
-def make_page(rows: list[Row], folder: Path) -> str:
+def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
     """Write the page.
 
     Parameters
     ----------
     rows : list of rows
-        As ``read_folder`` gives them.
-    folder : Path
-        Holds the pictures; also for the command that is shown.
+        As ``read_folders`` gives them.
+    folders : sequence of Path
+        Hold the pictures.
 
     Returns
     -------
@@ -94,36 +127,57 @@ def make_page(rows: list[Row], folder: Path) -> str:
     """
     selected, left_out = current(rows, EXPERIMENTS.values())
     if not selected:
-        raise ValueError(f"{folder} holds no rows of the current settings; run roadict reproduce NAME --out {folder}")
+        names = " and ".join(map(str, folders))
+        raise ValueError(
+            f"{names} holds no rows of the current settings; run roadict reproduce NAME --out {folders[0]}"
+        )
     found = {name: of_experiment(selected, name) for name in EXPERIMENTS}
-    sections = [_section(EXPERIMENTS[name], own, folder) for name, own in found.items() if own]
-    judged = [section for section in sections if section.experiment.of_paper]
-    number = Counter(verdict.outcome for section in judged for verdict in section.verdicts)
-    scores = [(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]]
-    values = {"sections": sections, "left_out": left_out, "number": len(selected), "scores": scores}
-    return render("experiments", "report.html", **values, doubts=doubts(selected))
-
-
-def _section(experiment: Experiment, rows: list[Row], folder: Path) -> Section:
-    show = _picture_part if experiment.pictures else _recovery_part
-    present = {row["settings"]["panel"] for row in rows}
-    parts = [show(experiment, panel, rows, folder) for panel in experiment.panels if panel.name in present]
-    lines = {line.name: line for part in parts for line in part.lines}
-    return Section(
-        experiment,
-        verdicts(rows),
-        parts,
-        sorted(lines.values(), key=lambda line: line.colour),
-        describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
-        sum(row["seconds"]["cpu"] for row in rows),
-        ", ".join(sorted({_source(row) for row in rows} - {""})),
-        commands(experiment, rows, folder),
-        sorted({", ".join(f"{name} {number}" for name, number in row["versions"].items()) for row in rows}),
-        sorted({row["machine"] for row in rows}),
+    sections = [_section(EXPERIMENTS[name], own, folders) for name, own in found.items() if own]
+    judged = [verdict for section in sections if section.experiment.of_paper for verdict in section.verdicts]
+    number = Counter(verdict.outcome for verdict in judged if not verdict.tentative)
+    return render(
+        "experiments",
+        "report.html",
+        sections=sections,
+        left_out=left_out,
+        number=len(selected),
+        planned=sum(section.planned for section in sections),
+        scores=[(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]],
+        tentative=sum(verdict.tentative for verdict in judged),
+        min_trials=MIN_TRIALS,
+        doubts=doubts(selected),
     )
 
 
-def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]:
+def _section(experiment: Experiment, rows: list[Row], folders: Sequence[Path]) -> Section:
+    show = _picture_part if experiment.pictures else _recovery_part
+    present = {row["settings"]["panel"] for row in rows}
+    return Section(
+        experiment,
+        verdicts(rows),
+        [show(experiment, panel, rows, folders) for panel in experiment.panels if panel.name in present],
+        describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
+        sum(row["seconds"]["cpu"] for row in rows),
+        ", ".join(sorted({_source(row) for row in rows} - {""})),
+        commands(experiment, rows),
+        len(rows),
+        planned_rows(rows, experiment),
+        sum(not is_of_this_code(row) for row in rows),
+        origins(rows),
+    )
+
+
+def origins(rows: Iterable[Row]) -> list[str]:
+    """Commits, versions and machines that made rows, with the numbers of rows."""
+    made = Counter(
+        f"commit {row.get('commit', UNKNOWN)}; {row['machine']}; "
+        + ", ".join(f"{name} {number}" for name, number in row["versions"].items())
+        for row in rows
+    )
+    return [f"{plural(number, 'row')}: {text}" for text, number in sorted(made.items())]
+
+
+def commands(experiment: Experiment, rows: list[Row]) -> list[str]:
     """Commands that reproduce an experiment: two where ROAD had more trials than the others."""
     road = {method.name for method in experiment.methods if method.is_road}
     shares = []
@@ -136,67 +190,77 @@ def commands(experiment: Experiment, rows: list[Row], folder: Path) -> list[str]
         engine = max(sorted(engines), key=lambda each: engines[each], default="")
         shares.append((name, number, "" if engine in ("", "auto") else f" --engine {engine}"))
     given = any(_source(row).startswith((PAPER_SOURCE, GIVEN)) for row in rows)
-    out = f"--out {folder}" + (" --data FOLDER" if given else "")
+    data = " --data FOLDER" if given else ""
     head = f"roadict reproduce {experiment.name}"
     if not road:
         shares = shares[1:]
     if len({number for _, number, _ in shares}) == 1:
-        return [f"{head} --trials {shares[0][1]}{shares[0][2]} {out}"]
-    return [f"{head} --methods {name} --trials {number}{engine} {out}" for name, number, engine in shares if number]
+        return [f"{head} --trials {shares[0][1]}{shares[0][2]}{data}"]
+    return [f"{head} --methods {name} --trials {number}{engine}{data}" for name, number, engine in shares if number]
 
 
 def _source(row: Row) -> str:
     return str(row["settings"]["problem"].get("source", ""))
 
 
-def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Path) -> Part:
+def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Sequence[Path]) -> Part:
     labels = {method.name: method.label for method in experiment.methods}
-    along = any(getattr(problem, "trace", False) for problem in panel.problems)
-    values = by_iteration(rows, panel.name) if along else by_samples(rows, panel.name)
-    lines = curves(values, labels)
+    problems = [problem for problem in panel.problems if isinstance(problem, PlantedProblem)]
+    along = any(problem.trace for problem in problems)
+    planned = [] if along else [float(problem.n_samples) for problem in problems]
+    lines = curves(by_iteration(rows, panel.name) if along else by_samples(rows, panel.name), labels, planned)
     x_label = "iterations" if along else "samples"
-    figure = line_plot(lines, x_label, log_x=along, title=f"{experiment.title}: {panel.title}")
+    figure = line_plot(lines, x_label, log_x=along, title=f"{experiment.title}: {panel.title}", planned=planned)
+    # As in the figure: by the end of the line, from top to bottom.
+    order = sorted(lines, key=lambda line: -line.points[max(line.points)].mean)
     tables = []
     for measure, matching in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
         by_number = by_samples(rows, panel.name, measure)
         numbers = sorted({n for points in by_number.values() for n in points})
         body = [
-            (label, [_mean(by_number[name].get(n, []), "{:.2g}") for n in numbers])
-            for name, label in labels.items()
-            if name in by_number
+            (line.label, [_mean(by_number[line.name].get(n, []), "{:.2g}") for n in numbers])
+            for line in order
+            if line.name in by_number
         ]
         tables.append(Table(f"mean error, {matching}", [f"N = {n:g}" for n in numbers], body))
     return Part(panel.title, tables, figure, tuple(lines))
 
 
-def _picture_part(experiment: Experiment, panel: Panel, rows: list[Row], folder: Path) -> Part:
-    labels = {method.name: method.label for method in experiment.methods}
+def _picture_part(experiment: Experiment, panel: Panel, rows: list[Row], folders: Sequence[Path]) -> Part:
     values = by_method(rows, panel.name)
-    best = max(values, key=lambda name: float(np.mean(values[name])))
+    strips = ranked(
+        [
+            Strip(
+                method.name,
+                method.label,
+                _kind(method.name),
+                values[method.name],
+                published(experiment.name, panel.name, method.name),
+            )
+            for method in experiment.methods
+            if method.name in values
+        ]
+    )
     body = [
         (
-            label,
+            strip.label,
             [
-                replace(_mean(values[name], "{:.2f} dB"), best=name == best),
-                _deviation(values[name]),
-                Cell(str(len(values[name]))),
-                _paper_cell(published(experiment.name, panel.name, name)),
+                replace(_mean(strip.values, "{:.2f} dB"), best=strip is strips[0]),
+                _deviation(strip.values),
+                Cell(str(len(strip.values))),
+                _paper_cell(strip.paper),
             ],
         )
-        for name, label in labels.items()
-        if name in values
-    ]
-    strips = [
-        Strip(label, _kind(name), values[name], published(experiment.name, panel.name, name))
-        for name, label in labels.items()
-        if name in values
+        for strip in strips
     ]
     figure = dot_plot(strips, f"{experiment.title}: {panel.title}, PSNR by method")
     table = Table("PSNR", ["mean", "standard deviation", "trials", "in the paper"], body)
-    pictures = _pictures(panel, rows, labels, folder)
-    indices = {picture.label: index for index, picture in enumerate(pictures)}
-    left, right = (indices.get(labels[name], 0) for name in ("bicubic", "road-lasso"))
-    return Part(panel.title, [table], figure, pictures=pictures if len(pictures) > 1 else (), left=left, right=right)
+    labels = {strip.name: strip.label for strip in strips}
+    pictures, full = _pictures(panel, rows, labels, folders)
+    indices = {name: index for index, name in enumerate(pictures)}
+    left, right = (indices.get(name, 0) for name in ("bicubic", "road-lasso"))
+    found = tuple(pictures.values()) if len(pictures) > 1 else ()
+    return Part(panel.title, [table], figure, (), found, full, left, right)
 
 
 def _kind(name: str) -> str:
@@ -218,23 +282,27 @@ def _deviation(values: list[float]) -> Cell:
     return Cell(f"{np.std(values, ddof=1):.2f}") if len(values) > 1 else Cell("–")
 
 
-def _pictures(panel: Panel, rows: list[Row], labels: dict[str, str], folder: Path) -> tuple[Shown, ...]:
-    """The original and the available pictures of the first seed, in the order of the labels."""
+def _pictures(
+    panel: Panel, rows: list[Row], labels: dict[str, str], folders: Sequence[Path]
+) -> tuple[dict[str, Shown], float]:
+    """The original and the available pictures of the first seed, in the order of the labels, and their differences."""
     own = [row for row in rows if row["settings"]["panel"] == panel.name]
     seed = min(row["settings"]["seed"] for row in own)
     first = {row["settings"]["method"]["name"]: row for row in own if row["settings"]["seed"] == seed}
 
     def read(name: str, ending: str = "") -> bytes:
-        path = folder / PICTURES / f"{first[name]['key']}{ending}.png"
-        return path.read_bytes() if path.is_file() else b""
+        paths = (folder / PICTURES / f"{first[name]['key']}{ending}.png" for folder in folders)
+        return next((path.read_bytes() for path in paths if path.is_file()), b"")
 
-    found = []
-    if "bicubic" in first and (raw := read("bicubic", ORIGINAL)):
-        found.append(shown("original", None, raw))
+    found = {}
     for name, label in labels.items():
         if name in first and (raw := read(name)):
-            found.append(shown(label, first[name]["result"]["psnr"], raw, read(name, ATOMS)))
-    return tuple(found)
+            found[name] = shown(label, first[name]["result"]["psnr"], raw, read(name, ATOMS)), raw
+    original = read("bicubic", ORIGINAL) if "bicubic" in first else b""
+    if not original:
+        return {name: picture for name, (picture, _) in found.items()}, 0.0
+    compared, full = with_differences(found, original)
+    return {"original": shown("original", None, original)} | compared, full
 
 
 def shown_verdicts(rows: list[Row]) -> list[Verdict]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from roadict import __version__
 from roadict.experiments.methods import Method
+from roadict.experiments.provenance import sources_digest
 
 FIRST_SEED = 70_000
 """Settings were tuned on seeds from 90,000 on."""
@@ -80,7 +80,7 @@ class Trial:
 
     def settings(self) -> dict[str, Any]:
         """Everything that may change the result, as JSON values."""
-        return asdict(self) | {"roadict": __version__}
+        return asdict(self) | {"sources": sources_digest(self.method.learner)}
 
     def key(self) -> str:
         """Digest of all settings."""

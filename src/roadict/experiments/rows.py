@@ -2,8 +2,11 @@
 
 import contextlib
 import errno
+import gzip
 import json
 import os
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ from filelock import FileLock
 from roadict.wording import no_folder, path_problem
 
 Row = dict[str, Any]
+PACKED = ".jsonl.gz"
+"""Ending of compressed rows; they are read, but not added to."""
 _POLL_SECONDS = 0.02
 
 
@@ -26,18 +31,55 @@ def read_rows(path: Path) -> list[Row]:
     >>> read_rows(path)
     [{'key': 'a'}]
     """
-    complete, _, _ = path.read_bytes().rpartition(b"\n")
+    complete, _, _ = _content(path).rpartition(b"\n")
     return [_parse(path, number, line) for number, line in enumerate(complete.split(b"\n"), 1) if line.strip()]
+
+
+def _content(path: Path) -> bytes:
+    if not path.name.endswith(PACKED):
+        return path.read_bytes()
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(f"{path} is damaged: it cannot be decompressed; copy it again") from None
 
 
 def read_folder(folder: Path) -> list[Row]:
     """Read the rows of all experiments in a folder, each key once, in the order of their keys."""
     if not folder.is_dir():
         raise ValueError(f"{no_folder(folder)}; name the folder that reproduce wrote to")
-    rows = {row["key"]: row for path in sorted(folder.glob("*.jsonl")) for row in read_rows(path)}
+    files = sorted([*folder.glob("*.jsonl"), *folder.glob(f"*{PACKED}")])
+    rows = {row["key"]: row for path in files for row in read_rows(path)}
     if not rows:
         raise ValueError(f"{folder} holds no rows (*.jsonl); run roadict reproduce NAME --out {folder} first")
     return [rows[key] for key in sorted(rows)]
+
+
+def read_folders(folders: Iterable[Path]) -> list[Row]:
+    """Read the rows of several folders, as machines that shared the work wrote them, each key once."""
+    rows: dict[str, Row] = {}
+    for folder in folders:
+        for row in read_folder(folder):
+            rows.setdefault(row["key"], row)
+    return [rows[key] for key in sorted(rows)]
+
+
+def pack(rows: Iterable[Row]) -> bytes:
+    """Rows as a compressed file; the same rows give the same bytes."""
+    lines = (json.dumps(row, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n" for row in rows)
+    return gzip.compress("".join(lines).encode(), mtime=0)
+
+
+def code_of(row: Row) -> str:
+    """Which code made a row: the digest of its sources, or the version in rows older than that.
+
+    Examples
+    --------
+    >>> code_of({"settings": {"sources": "1f2e"}}), code_of({"settings": {"roadict": "0.1.0"}})
+    ('1f2e', 'roadict 0.1.0')
+    """
+    settings = row["settings"]
+    return str(settings.get("sources") or f"roadict {settings.get('roadict', 'of an unknown version')}")
 
 
 def _parse(path: Path, number: int, line: bytes) -> Row:

@@ -19,7 +19,8 @@ import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
 from roadict.experiments.plan import PlantedProblem, Trial
-from roadict.experiments.rows import Row, RowFile, unwritable
+from roadict.experiments.provenance import commit
+from roadict.experiments.rows import Row, RowFile, code_of, read_rows, unwritable
 from roadict.experiments.trial import Failed, Finished, execute, execute_batch
 from roadict.files.atomic import atomic_write
 
@@ -32,6 +33,20 @@ JOBS_PER_GPU_PROCESS = 4
 for each other."""
 PICTURES = "pictures"
 """Folder of the enlarged pictures, named by the keys of their rows."""
+
+
+def other_rows(trials: Iterable[Trial], folder: Path) -> int:
+    """Number of rows of these methods that other code made: a run neither uses nor changes them."""
+    digests = {(trial.experiment, trial.method.name): trial.settings()["sources"] for trial in trials}
+    number = 0
+    for experiment in sorted({name for name, _ in digests}):
+        path = _path(folder, experiment)
+        for row in read_rows(path) if path.is_file() else []:
+            settings = row.get("settings")
+            method = settings.get("method") if isinstance(settings, dict) else None
+            digest = digests.get((experiment, str(method.get("name")))) if isinstance(method, dict) else None
+            number += digest is not None and code_of(row) != digest
+    return number
 
 
 def pending(trials: Iterable[Trial], folder: Path) -> list[Trial]:
@@ -51,6 +66,7 @@ def run(
     folder: Path,
     *,
     jobs: int,
+    planned: int = 0,
     data: Path | None = None,
     finished: Callable[[Trial], None] | None = None,
 ) -> None:
@@ -63,6 +79,8 @@ def run(
     folder : Path
     jobs : int
         Trials at a time; the rows do not depend on it.
+    planned : int, default=0
+        Trials of every method that the whole run is to make, for the rows: a page can then say how many are missing.
     data : Path or None
         Folder of the paper's pictures.
     finished : callable, default=None
@@ -81,7 +99,7 @@ def run(
         # Dispatched one by one and written by this process, so that a backend on other machines needs no shared disk.
         for results, failed in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
             for done in results:
-                _save(done, folder, files[done.trial.experiment])
+                _save(done, folder, files[done.trial.experiment], planned)
                 report(done.trial)
             if failed is not None:
                 names = "; ".join(map(_named, failed.trials))
@@ -136,7 +154,9 @@ def _execute(
             finished, failed = [], Failed((trials[0],), str(failure))
     # Set here: another machine may write the row.
     engine = trials[0].engine
-    return [replace(done, versions=versions(engine), machine=machine(engine)) for done in finished], failed
+    return [
+        replace(done, versions=versions(engine), machine=machine(engine), commit=commit()) for done in finished
+    ], failed
 
 
 def _named(trial: Trial) -> str:
@@ -179,7 +199,7 @@ def _init_worker(parent: int) -> None:
     _exit_with_parent(parent)
 
 
-def _save(done: Finished, folder: Path, file: RowFile) -> None:
+def _save(done: Finished, folder: Path, file: RowFile, planned: int) -> None:
     try:
         json.dumps(done.result, allow_nan=False)
     except ValueError:
@@ -193,11 +213,14 @@ def _save(done: Finished, folder: Path, file: RowFile) -> None:
                 target.write(picture)
         except OSError as failure:
             raise unwritable(path, failure) from None
-    file.append(make_row(done))
+    file.append(make_row(done, planned))
 
 
-def make_row(done: Finished) -> Row:
-    """Settings, result and origin of a trial; only ``seconds`` differs between runs on one machine."""
+def make_row(done: Finished, planned: int = 0) -> Row:
+    """Settings, result and origin of a trial; only ``seconds`` differs between runs of one commit on one machine.
+
+    ``planned`` is the number of trials that the run was to make; 0: unknown.
+    """
     return {
         "key": done.trial.key(),
         "settings": done.trial.settings(),
@@ -205,7 +228,8 @@ def make_row(done: Finished) -> Row:
         "seconds": done.seconds,
         "versions": done.versions or versions(done.trial.engine),
         "machine": done.machine or machine(done.trial.engine),
-    }
+        "commit": done.commit or commit(),
+    } | ({"trials": planned} if planned else {})
 
 
 @lru_cache

@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from roadict import __version__
 from roadict.experiments.plan import Experiment
-from roadict.experiments.rows import Row
+from roadict.experiments.provenance import ROOTS, sources_digest
+from roadict.experiments.rows import Row, code_of
 
 MAX_VALUE = 1e6
 """Far above any error or PSNR."""
 
 
 def current(rows: Iterable[Row], experiments: Iterable[Experiment]) -> tuple[list[Row], int]:
-    """Select the rows of the current plans and version, every trial once, so that no other row enters a mean.
+    """Select the rows of the current plans, every trial once, so that no other row enters a mean.
 
-    A trial of several engines counts once, by the engine with the most rows of that method. Of several sets of pictures
-    the one with the most rows is selected.
+    All rows of a method in an experiment are of the same code: this one if there are any, else the code with the most
+    rows. A trial of several engines counts once, by the engine with the most rows of that method. Of several sets of
+    pictures the one with the most rows is selected.
 
     Parameters
     ----------
@@ -39,11 +40,27 @@ def current(rows: Iterable[Row], experiments: Iterable[Experiment]) -> tuple[lis
         for problem in panel.problems
         for method in experiment.methods
     }
-    selected = [row for row in rows if _is_of_this_version(row) and _plan_id(row) in planned]
+    selected = [row for row in rows if isinstance(row.get("settings"), dict) and _plan_id(row) in planned]
     for row in selected:
         _check(row)
-    selected = _one_engine_per_trial(_one_set_of_pictures(selected))
+    selected = _one_engine_per_trial(_one_set_of_pictures(_one_code_per_method(selected)))
     return selected, len(rows) - len(selected)
+
+
+def is_of_this_code(row: Row) -> bool:
+    """Whether the sources that a row depends on are those of this package."""
+    learner = row["settings"]["method"]["learner"]
+    return learner in ROOTS and code_of(row) == sources_digest(learner)
+
+
+def _one_code_per_method(rows: list[Row]) -> list[Row]:
+    number = Counter((_method(row), code_of(row)) for row in rows)
+    best: dict[tuple[str, str], tuple[bool, int, str]] = {}
+    for row in rows:
+        code = code_of(row)
+        rank = is_of_this_code(row), number[_method(row), code], code
+        best[_method(row)] = max(rank, best.get(_method(row), rank))
+    return [row for row in rows if code_of(row) == best[_method(row)][2]]
 
 
 def _one_set_of_pictures(rows: list[Row]) -> list[Row]:
@@ -73,11 +90,6 @@ def _method(row: Row) -> tuple[str, str]:
     return row["settings"]["experiment"], row["settings"]["method"]["name"]
 
 
-def _is_of_this_version(row: Row) -> bool:
-    settings = row.get("settings")
-    return isinstance(settings, dict) and settings.get("roadict") == __version__
-
-
 def _check(row: Row) -> None:
     """Refuse a row of the current plans that is not what reproduce writes."""
     settings, result = row["settings"], row.get("result")
@@ -95,6 +107,8 @@ def _check(row: Row) -> None:
         and isinstance(row.get("versions"), dict)
         and all(isinstance(number, str) for number in row["versions"].values())
         and isinstance(row.get("machine"), str)
+        and isinstance(row.get("commit", ""), str)
+        and type(row.get("trials", 0)) is int
     )
     if not valid:
         raise ValueError(

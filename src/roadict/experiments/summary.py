@@ -3,6 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from roadict.experiments.plan import Experiment
+from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 
 Values = dict[str, dict[float, list[float]]]
@@ -24,6 +26,40 @@ def by_samples(rows: Iterable[Row], panel: str, measure: str = "error") -> Value
         if settings["panel"] == panel:
             values[settings["method"]["name"]][settings["problem"]["n_samples"]].append(row["result"][measure])
     return {method: dict(sorted(points.items())) for method, points in values.items()}
+
+
+def by_seed(rows: Iterable[Row], panel: str, measure: str = "error") -> dict[str, dict[float, dict[int, float]]]:
+    """Values of a panel by method, number of samples (0 for pictures) and seed, so that trials can be paired."""
+    values: dict[str, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        settings = row["settings"]
+        if settings["panel"] == panel:
+            points = values[settings["method"]["name"]]
+            points[settings["problem"].get("n_samples", 0)][settings["seed"]] = row["result"][measure]
+    return {method: dict(points) for method, points in values.items()}
+
+
+def panels_with_rows(rows: list[Row]) -> list[str]:
+    """Panels that have rows, in the order of the figure; the rows are of one experiment."""
+    present = {row["settings"]["panel"] for row in rows}
+    return [panel.name for panel in EXPERIMENTS[rows[0]["settings"]["experiment"]].panels if panel.name in present]
+
+
+def planned_rows(rows: Iterable[Row], experiment: Experiment) -> int:
+    """Number of rows that a complete run of an experiment has.
+
+    A row records the trials that its run was to make; ROAD and the others may have different numbers of them, and only
+    one of the two may have been wanted at all. Of rows without that record the seeds are counted.
+    """
+    rows, planned = list(rows), 0
+    for of_road in (True, False):
+        methods = {method.name: method for method in experiment.methods if method.is_road == of_road}
+        own = [row for row in rows if row["settings"]["method"]["name"] in methods]
+        seeds = len({row["settings"]["seed"] for row in own})
+        trials = max([row.get("trials", 0) for row in own], default=0)
+        each = sum(1 if method.fixed else max(trials, seeds) for method in methods.values())
+        planned += each * sum(len(panel.problems) for panel in experiment.panels) * bool(own)
+    return planned
 
 
 def by_iteration(rows: Iterable[Row], panel: str) -> Values:

@@ -37,7 +37,7 @@ TRACED = frozenset(round(10 ** (step / 8)) for step in range(33))
 class Finished:
     """A finished trial: numbers for the row, times, and pictures (PNG) by the suffixes of their names.
 
-    Versions and machine are those of the process that ran it; empty: this process.
+    Versions, machine and commit are those of the process that ran it; empty: this process.
     """
 
     trial: Trial
@@ -46,6 +46,7 @@ class Finished:
     pictures: dict[str, bytes] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     machine: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True)

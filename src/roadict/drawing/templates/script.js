@@ -5,6 +5,17 @@ const cell = (row, text, mark) => {
   if (mark !== undefined) made.appendChild(document.createElement("i")).className = "c" + mark;
   made.append(text);
 };
+// Below the chart, above it or beside it, wherever there is room, so that no value is hidden.
+const place = column => {
+  const box = column.getBoundingClientRect(), chart = column.closest("svg").getBoundingClientRect();
+  const width = tip.offsetWidth, height = tip.offsetHeight, across = innerWidth - width - 8, down = innerHeight - height - 8;
+  const within = (value, most) => Math.max(8, Math.min(value, most));
+  const left = within((box.left + box.right - width) / 2, across), top = within((box.top + box.bottom - height) / 2, down);
+  const [x, y] = [[left, chart.bottom + 4], [left, chart.top - height - 4], [chart.right + 8, top], [chart.left - width - 8, top]]
+    .find(([x, y]) => x >= 8 && x <= across && y >= 8 && y <= down) || [left, within(chart.bottom + 4, down)];
+  tip.style.left = x + "px";
+  tip.style.top = y + "px";
+};
 document.querySelectorAll(".column").forEach(column => {
   column.addEventListener("pointerenter", () => {
     const values = JSON.parse(column.dataset.tip), table = document.createElement("table");
@@ -17,22 +28,17 @@ document.querySelectorAll(".column").forEach(column => {
     });
     const foot = Object.assign(document.createElement("div"), { className: "quiet", textContent: values.note });
     tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: values.at }), table, foot);
-    const box = column.getBoundingClientRect(), middle = (box.left + box.right) / 2, room = innerWidth - tip.offsetWidth - 8;
-    const left = middle + 14 > room ? middle - tip.offsetWidth - 14 : middle + 14;
-    tip.style.left = Math.max(8, Math.min(left, room)) + "px";
-    tip.style.top = Math.max(8, Math.min(box.top, innerHeight - tip.offsetHeight - 8)) + "px";
+    place(column);
     tip.classList.add("shown");
   });
   column.addEventListener("pointerleave", () => tip.classList.remove("shown"));
 });
-// Hovering or focusing a legend entry highlights its curve in the figures of the section.
-document.querySelectorAll(".legend").forEach(legend => {
-  const lines = legend.closest("section").querySelectorAll(".plot [data-name]");
+// Hovering or focusing the name of a curve highlights it in the figures of the section.
+document.querySelectorAll(".legend li, .plot .label").forEach(entry => {
+  const lines = entry.closest("section").querySelectorAll(".plot [data-name]");
   const only = name => lines.forEach(line => line.classList.toggle("dim", name !== null && line.dataset.name !== name));
-  legend.querySelectorAll("li").forEach(entry => {
-    ["pointerenter", "focus"].forEach(kind => entry.addEventListener(kind, () => only(entry.dataset.name)));
-    ["pointerleave", "blur"].forEach(kind => entry.addEventListener(kind, () => only(null)));
-  });
+  ["pointerenter", "focus"].forEach(kind => entry.addEventListener(kind, () => only(entry.dataset.name)));
+  ["pointerleave", "blur"].forEach(kind => entry.addEventListener(kind, () => only(null)));
 });
 document.querySelectorAll(".compare").forEach(block => {
   const slider = block.querySelector(".slider"), range = slider.querySelector("input"), zoom = block.querySelector(".zoom");

@@ -1,25 +1,18 @@
 """What the rows of the ablation say: who finds the dictionary, and what each ingredient of ROAD adds."""
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict.experiments.ablation import ABLATION
+from roadict.experiments.judgement import DEFAULTS, FOUND, TOO_FEW, Outcome, Verdict
 from roadict.experiments.rows import Row
 from roadict.wording import plural
 
-Outcome = Literal["reproduced", "partly", "not reproduced", "too few rows"]
-Judged = tuple[str, Outcome, str]
-"""Claim, outcome and numbers of a verdict."""
 Found = dict[str, NDArray[np.float64]]
 """Whether each trial of a method found the dictionary."""
-BOUND = 1e-2
-"""Error below which a dictionary counts as found."""
-MIN_TRIALS = 10
-"""With fewer trials there is no verdict."""
-DEFAULTS = "road-defaults"
 OTHERS = ("lasso-annealed", "lasso-annealed-finished", "ksvd", "blotless")
 INGREDIENTS = {"the finish": "road-unfinished", "restarts": "road-one-start", "the moving ρ": "road-paper-finished"}
 """What the defaults have that a method has not."""
@@ -29,16 +22,12 @@ CLAIMS = (
 )
 
 
-def judge_ablation(rows: list[Row]) -> list[Judged]:
+def judge_ablation(rows: list[Row]) -> list[Verdict]:
     """Compare ROAD's defaults with the others, and with ROAD without one of its ingredients."""
     problems = found_by_problem(rows)
     if not problems:
-        return [(claim, "too few rows", "no trial has rows of all methods") for claim in CLAIMS]
-    judged = [_against_the_others(problems), _of_the_ingredients(problems)]
-    fewest = min(len(found[DEFAULTS]) for found in problems.values())
-    if fewest < MIN_TRIALS:
-        return [(claim, "too few rows", f"{numbers}; {plural(fewest, 'trial')}") for claim, _, numbers in judged]
-    return [(claim, outcome, f"{numbers}; {fewest} trials at least") for claim, outcome, numbers in judged]
+        return [Verdict("ablation", claim, TOO_FEW, "No trial has rows of all methods.") for claim in CLAIMS]
+    return [_against_the_others(problems), _of_the_ingredients(problems)]
 
 
 def found_by_problem(rows: list[Row]) -> dict[str, Found]:
@@ -48,7 +37,7 @@ def found_by_problem(rows: list[Row]) -> dict[str, Found]:
         settings = row["settings"]
         size = _size(settings["panel"], settings["problem"])
         seeds = problems.setdefault(size, {}).setdefault(settings["method"]["name"], {})
-        seeds[settings["seed"]] = float(row["result"]["error"] < BOUND)
+        seeds[settings["seed"]] = float(row["result"]["error"] < FOUND)
     complete = {}
     for size in filter(problems.__contains__, _sizes()):
         methods = problems[size]
@@ -74,27 +63,37 @@ def leads(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
     return bool(gains.mean() > 2 * error)
 
 
-def _against_the_others(problems: dict[str, Found]) -> Judged:
-    labels, held, parts = {method.name: method.label for method in ABLATION.methods}, [], []
+def _against_the_others(problems: dict[str, Found]) -> Verdict:
+    labels, held = {method.name: method.label for method in ABLATION.methods}, []
+    table = [("problem", "ROAD's defaults", "best of the others", "")]
     for size, found in problems.items():
         best = max(OTHERS, key=lambda name: found[name].mean())
         held.append(leads(found[DEFAULTS], found[best]))
-        parts.append(
-            f"{size}: {found[DEFAULTS].mean():.0%}, best of the others {found[best].mean():.0%} ({labels[best]})"
-        )
-    return CLAIMS[0], _outcome(held), f"found, {'; '.join(parts)}"
+        table.append((size, f"{found[DEFAULTS].mean():.0%}", f"{found[best].mean():.0%}", labels[best]))
+    reason = (
+        f"At {sum(held)} of {plural(len(held), 'problem')} ROAD's defaults find the dictionary more often than the best "
+        "of the others, by more than two standard errors of the paired difference."
+    )
+    return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table))
 
 
-def _of_the_ingredients(problems: dict[str, Found]) -> Judged:
-    held, parts = [], []
+def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
+    held, table = [], [("ingredient", "dictionaries found more, mean", "problems where it leads beyond chance")]
     for ingredient, without in INGREDIENTS.items():
         where = sum(leads(found[DEFAULTS], found[without]) for found in problems.values())
         gain = np.mean([found[DEFAULTS].mean() - found[without].mean() for found in problems.values()])
         held.append(where > 0)
-        parts.append(
-            f"{ingredient} {gain:+.0%} on average, beyond chance at {where} of {plural(len(problems), 'problem')}"
-        )
-    return CLAIMS[1], _outcome(held), "; ".join(parts)
+        table.append((ingredient, f"{gain:+.0%}", f"{where} of {len(problems)}"))
+    reason = (
+        f"{sum(held)} of {plural(len(held), 'ingredient')} find more dictionaries at some problem, by more than two "
+        "standard errors of the paired difference."
+    )
+    return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table))
+
+
+def _trials(problems: dict[str, Found]) -> int:
+    """Trials of the problem that has fewest."""
+    return min(len(found[DEFAULTS]) for found in problems.values())
 
 
 def _outcome(held: list[bool]) -> Outcome:

@@ -1,0 +1,106 @@
+"""Which code made a row: the commit, and a digest of the sources that decide its numbers."""
+
+import ast
+import hashlib
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+COMMIT_VARIABLE = "ROADICT_COMMIT"
+"""Environment variable that names the commit where there is no git: as on a machine that has a copy of the files."""
+UNKNOWN = "unknown"
+ROOTS = {
+    "road": ("estimators/road.py", "synthetic.py", "metrics.py"),
+    "alternating": ("two_stage.py", "synthetic.py", "metrics.py"),
+    "picture": ("pictures/superresolution.py", "metrics.py"),
+    "timed": ("experiments/timed.py", "synthetic.py", "metrics.py"),
+    "bicubic": ("pictures/resize.py", "metrics.py"),
+}
+"""Files of the learners of ``Method.learner``, and of what their trials are made of and measured by."""
+ALONE = ("experiments/trial.py", "experiments/images.py", "estimators/alternating.py")
+"""Files that count without what they import, which is all learners."""
+WITHOUT_NUMBERS = ("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "progress", "wording")
+"""Packages and modules that no result depends on."""
+
+
+@cache
+def commit() -> str:
+    """Return the commit of this code, with "-dirty" if files were changed since; "unknown" without git.
+
+    The variable ROADICT_COMMIT, if set, is returned instead.
+    """
+    if named := os.environ.get(COMMIT_VARIABLE, "").strip():
+        return named
+    # A package that is installed into somebody's repository, and not part of it, has no commit.
+    if _git("ls-files", "--error-unmatch", __file__) is None:
+        return UNKNOWN
+    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or UNKNOWN
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(PACKAGE), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+@cache
+def sources_digest(learner: str) -> str:
+    """Digest of the code of a learner and of all that it imports from this package, without comments and docstrings.
+
+    So a row is computed again if, and only if, code has changed that its numbers may depend on.
+    """
+    found = {PACKAGE / name for name in ALONE}
+    waiting = [PACKAGE / name for name in ROOTS[learner]]
+    while waiting:
+        if (path := waiting.pop()) not in found:
+            found.add(path)
+            waiting += _imported(path)
+    total = hashlib.sha256()
+    for path in sorted(found):
+        total.update(f"{path.relative_to(PACKAGE).as_posix()}\n{_statements(path.read_text('utf-8'))}\n".encode())
+    return total.hexdigest()[:16]
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Files of this package that a file imports, anywhere in it."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "roadict":
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] == "roadict"]
+    paths = {_file_of(name.split(".")[1:]) for name in found}
+    return tuple(sorted(path for path in paths if path is not None))
+
+
+def _file_of(parts: list[str]) -> Path | None:
+    """The file of a module, or of the module or package that a name is imported from."""
+    if parts and parts[0] in WITHOUT_NUMBERS:
+        return None
+    place = PACKAGE.joinpath(*parts)
+    candidates = (place.with_suffix(".py") if parts else place, place / "__init__.py")
+    found = next((path for path in candidates if path.is_file()), None)
+    return found or (_file_of(parts[:-1]) if parts else None)
+
+
+@cache
+def _statements(source: str) -> str:
+    r"""Lines of code, without blank lines, comment lines and texts that stand alone, such as docstrings.
+
+    Examples
+    --------
+    >>> _statements("'Doc.'\n\n# why\nx = 1\n'Of x.'\ndef f():\n    'Doc.'\n    return x  # why\n")
+    'x = 1\ndef f():\n    return x  # why'
+    """
+    skipped: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            skipped |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    lines = [line.rstrip() for number, line in enumerate(source.splitlines(), 1) if number not in skipped]
+    return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
