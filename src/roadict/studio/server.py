@@ -6,16 +6,17 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from roadict.drawing import charts
 from roadict.extras import PAGES, require
 from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
+from roadict.studio.guard import LOCAL, Guard
 
 FIRST_PORT = 7860
 _PORTS = 100
@@ -59,11 +60,12 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
                 pwa=False,
                 mcp_server=False,
                 footer_links=[],
+                app_kwargs={"lifespan": _guarded(host, chosen)},
                 theme=theme(),
                 css_paths=[charts.CSS_FILE, CSS_FILE],
             )
             message(f"studio at {address} (Ctrl-C stops it)")
-            if host not in ("127.0.0.1", "localhost", "::1"):
+            if host not in LOCAL:
                 message("anyone who can reach this address can use it; there is no password")
             if open_browser:
                 webbrowser.open(address)
@@ -74,6 +76,20 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
             queue.close()
             page.close(verbose=False)
     raise AssertionError("the studio runs until it is stopped")
+
+
+def _guarded(host: str, port: int) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """Return what puts the guard in front of an application as it starts.
+
+    Gradio adds its own layers before that, one of which answers requests of other sites by itself.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        app.middleware_stack = Guard(app.middleware_stack, host, port)
+        yield
+
+    return lifespan
 
 
 def _upload_limit() -> int:
