@@ -1,4 +1,4 @@
-"""The studio's server: on this machine, for this machine, and without files left behind."""
+"""The studio's server: on this machine and for this machine; only past runs stay, for a week."""
 
 import os
 import signal
@@ -17,6 +17,7 @@ from roadict.extras import PAGES, require
 from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
 from roadict.studio.guard import LOCAL, Guard
+from roadict.studio.leaving import AskBeforeLeaving
 
 FIRST_PORT = 7860
 _PORTS = 100
@@ -40,11 +41,13 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
     with _stopped_by_signals(), own_folder() as folder:
         _configure_gradio(folder / "gradio", host)
         # Gradio reads its settings from the environment as it is imported.
+        from starlette.middleware import Middleware
+
         from roadict.studio.jobs import JobQueue
-        from roadict.studio.page.layout import CSS_FILE, build, theme
+        from roadict.studio.page.layout import CSS_FILES, build, theme
 
         queue = JobQueue()
-        page = build(queue, folder)
+        page = build(queue, folder, _store(folder, message))
         try:
             _, address, _ = page.launch(
                 server_name=f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
@@ -60,22 +63,35 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
                 pwa=False,
                 mcp_server=False,
                 footer_links=[],
-                app_kwargs={"lifespan": _guarded(host, chosen)},
+                app_kwargs={"lifespan": _guarded(host, chosen), "middleware": [Middleware(AskBeforeLeaving)]},
                 theme=theme(),
-                css_paths=[charts.CSS_FILE, CSS_FILE],
+                css_paths=[charts.CSS_FILE, *CSS_FILES],
             )
             message(f"studio at {address} (Ctrl-C stops it)")
             if host not in LOCAL:
-                message("anyone who can reach this address can use it; there is no password")
+                message("anyone who can reach this address can use it and see past runs; there is no password")
             if open_browser:
                 webbrowser.open(address)
             threading.Event().wait()
         except KeyboardInterrupt:
-            raise WorkStoppedError("the studio has stopped; its files are deleted") from None
+            raise WorkStoppedError("the studio has stopped; finished runs are kept for a week") from None
         finally:
             queue.close()
             page.close(verbose=False)
     raise AssertionError("the studio runs until it is stopped")
+
+
+def _store(folder: Path, message: Callable[[str], None]) -> Path:
+    """Return the folder for past runs in the user's cache; where that cannot be written, in ours."""
+    from roadict.pictures.upscaling import cache_folder
+
+    try:
+        store = cache_folder() / "studio"
+        store.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as failure:
+        message(f"past runs are forgotten when the studio stops, as they cannot be saved: {failure.strerror}")
+        return folder / "past"
+    return store
 
 
 def _guarded(host: str, port: int) -> Callable[[Any], AbstractAsyncContextManager[None]]:

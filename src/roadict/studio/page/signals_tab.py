@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import numpy as np
 
 from roadict.drawing.charts import Mark
 from roadict.estimators import load
-from roadict.studio import drawings, inputs, panels
+from roadict.studio import choices, drawings, inputs, panels
 from roadict.studio.commands import Command, learn_command
 from roadict.studio.jobs import Job
 from roadict.studio.page.tab import PLAIN, QUIET, Tab, Update
@@ -21,6 +22,11 @@ _SIGNS = {
     "Atoms nonnegative": "atoms",
     "Both nonnegative": "both",
 }
+_GIVEN: dict[str, Any] = {"label": "Atoms", "info": "Auto: twice the entries."}
+_FOUND: dict[str, Any] = {"label": "Numbers to try", "info": "A range such as 16:64, or auto."}
+_SEARCHED = 4
+"""Largest number that auto tries, in entries of a signal."""
+_NOISE = "0.1 for 10 % noise. Auto: as found in the data."
 _MISSING = "Empty cells and NaN are missing entries"
 
 
@@ -40,10 +46,20 @@ class SignalsTab(Tab):
         with gr.Row():
             self.samples = [gr.Button(sample.title, size="md", min_width=140) for sample in self._samples]
         with gr.Row():
-            self.n_components = gr.Textbox(
-                "auto", label="Atoms", info="Auto: twice the entries.", min_width=140, elem_id="signals-components"
+            self.n_components = gr.Textbox("auto", **_GIVEN, min_width=140, elem_id="signals-components")
+            self.epsilon = gr.Textbox(
+                "auto", label="Error bound", info=_NOISE, min_width=140, elem_id="signals-epsilon"
             )
-            self.epsilon = gr.Textbox("auto", label="Error bound", info="0.1 for 10 % noise.", min_width=140)
+        self.choose = gr.Checkbox(
+            label="Find the number of atoms in the data",
+            info="By how well hidden entries are predicted; takes about five times as long.",
+            elem_id="signals-choose",
+        )
+        self.stability = gr.Checkbox(
+            label="Mark atoms that are not to be trusted",
+            info="Those that do not recur in halves of the data, by four more fits.",
+            elem_id="signals-stability",
+        )
         self.signs = gr.Radio(list(_SIGNS), value=next(iter(_SIGNS)), label="Signs", elem_id="signals-signs")
         self.missing = gr.Checkbox(label=_MISSING, value=False, elem_id="signals-missing")
         with gr.Accordion("More options", open=False):
@@ -61,14 +77,17 @@ class SignalsTab(Tab):
         for button, sample in zip(self.samples, self._samples, strict=True):
             values = (
                 str(sample.file),
-                str(sample.n_components),
-                "auto" if sample.epsilon is None else str(sample.epsilon),
+                gr.update(value=str(sample.n_components), **_GIVEN),
+                gr.update(value="auto" if sample.epsilon is None else str(sample.epsilon), interactive=True),
+                False,
             )
-            button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **QUIET)
+            fields = [self.data, self.n_components, self.epsilon, self.choose]
+            button.click(lambda values=values: values, None, fields, **QUIET)
+        self.choose.input(self._show_choice, self.choose, [self.n_components, self.epsilon], **QUIET)
         numbers = [self.n_components, self.epsilon, self.sparsity, self.seed]
         self.start.click(
             self._run,
-            [self.data, self.fixed, self.signs, self.missing, self.method, *numbers],
+            [self.data, self.fixed, self.signs, self.missing, self.choose, self.stability, self.method, *numbers],
             list(self.outputs),
             concurrency_limit=None,
             **QUIET,
@@ -83,8 +102,15 @@ class SignalsTab(Tab):
         except ValueError as error:
             return panels.error(str(error))
         empty = int(np.isnan(data).sum())
-        text = f"{data.shape[0]:,} signals of {data.shape[1]} entries" + (f"; {empty:,} are missing" if empty else "")
-        return panels.dropped(text)
+        text = f"{data.shape[0]:,} {'signal' if data.shape[0] == 1 else 'signals'} of "
+        text += "1 entry" if data.shape[1] == 1 else f"{data.shape[1]} entries"
+        return panels.dropped(text + (f"; {empty:,} {'is' if empty == 1 else 'are'} missing" if empty else ""))
+
+    def _show_choice(self, choose: bool) -> tuple[Any, Any]:
+        """Ask for a number of atoms, or for numbers to try, which choose the error bound too."""
+        return gr.update(value="auto", **(_FOUND if choose else _GIVEN)), gr.update(
+            value="auto", interactive=not choose
+        )
 
     def _run(
         self,
@@ -92,6 +118,8 @@ class SignalsTab(Tab):
         fixed: str | None,
         signs: str,
         missing: bool,
+        choose: bool,
+        stability: bool,
         method: str,
         n_components: str,
         epsilon: str,
@@ -102,9 +130,14 @@ class SignalsTab(Tab):
         def prepare(folder: Path) -> Command:
             if path is None:
                 raise ValueError("There are no signals; drop a .npy or .csv file, or click a sample")
-            atoms = inputs.parse_count("Atoms", n_components)
             data = inputs.read_table(path)
-            inputs.check_state(data.shape, atoms)
+            atoms: str | int | None
+            if choose:
+                atoms, most = inputs.parse_range("Numbers to try", n_components)
+                inputs.check_state(data.shape, most or _SEARCHED * data.shape[1])
+            else:
+                atoms = inputs.parse_count("Atoms", n_components)
+                inputs.check_state(data.shape, atoms)
             empty = int(np.isnan(data).sum())
             if empty and not missing:
                 raise ValueError(f"{Path(path).name} lacks {empty:,} of its entries; fill them, or tick “{_MISSING}”")
@@ -121,10 +154,11 @@ class SignalsTab(Tab):
                 fixed=None if fixed is None else inputs.copy_upload(fixed, folder),
                 epsilon=inputs.parse_number("Error bound", epsilon),
                 missing=missing,
+                stability=stability,
                 seed=inputs.parse_count("Seed", seed, 0) or 0,
             )
 
-        yield from self._run_job(request, prepare, self._finish)
+        yield from self._run_job(request, prepare)
 
     def _finish(self, job: Job) -> Update:
         model = load(job.result)
@@ -143,4 +177,4 @@ class SignalsTab(Tab):
                 [Mark(model.n_iter_, finished.error, label)] if finished.error > 0 else (),
             ),
         }
-        return {self.panel: panels.done(job, figures)}
+        return {self.panel: panels.done(job, figures | choices.figures(model))}
