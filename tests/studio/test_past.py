@@ -195,6 +195,12 @@ def test_closed_pages_leave_their_jobs_to_the_next(tmp_path):
     queue.close()
 
 
+def test_times_have_a_day_if_it_is_another():
+    noon = time.mktime((2026, 3, 2, 12, 0, 0, 0, 0, -1))
+    shown = [past.when(noon - 3600 * hours, noon) for hours in (1, 13, 50)]
+    assert shown == ["11:00", "yesterday 23:00", "28 Feb 10:00"]
+
+
 def test_records_are_plain_json(runs):
     job = finished(runs)
     record = json.loads((job.folder / "roadict-run.json").read_text())

@@ -27,7 +27,8 @@ from roadict.wording import plural
 MAX_RUNS = 24
 MAX_BYTES = 500 * 2**20
 """Of all runs together; the newest one is kept whatever its size."""
-MAX_AGE = 7 * 24 * 3600.0
+_DAY = 24 * 3600.0
+MAX_AGE = 7 * _DAY
 """Seconds."""
 NOBODY = Owner("", "")
 _RECORD, _ARRAYS, _PARTIAL = "roadict-run.json", "roadict-run.npz", ".partial-"
@@ -228,3 +229,13 @@ def facts(job: Job) -> dict[str, str]:
             "Ended": f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}",
         }
     return shown
+
+
+def when(seconds: float, now: float | None = None) -> str:
+    """Time of a run, with the day if it was another one than today."""
+    then, today = time.localtime(seconds), time.localtime(now)
+    if then[:3] == today[:3]:
+        return time.strftime("%H:%M", then)
+    if then[:3] == time.localtime(time.mktime(today) - _DAY)[:3]:
+        return time.strftime("yesterday %H:%M", then)
+    return f"{then.tm_mday} {time.strftime('%b %H:%M', then)}"

@@ -207,8 +207,10 @@ class PicturesTab(Tab):
                 seed=inputs.parse_count("Seed", seed, 0) or 0,
             )
 
-        yield {self.slider: gr.update(visible=False, value=None)}
         yield from self._run_job(request, prepare)
+
+    def _nothing(self) -> Update:
+        return super()._nothing() | {self.slider: gr.update(visible=False, value=None)}
 
     def _finish(self, job: Job) -> Update:
         mask, task = job.mask, job.command.arguments[0]

@@ -1,6 +1,5 @@
 """The strip of past runs above the tabs: a click shows a run again, two ticks show two side by side."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import gradio as gr
 from roadict.drawing.markup import render
 from roadict.studio import panels, versus
 from roadict.studio.jobs import JobQueue
-from roadict.studio.past import PastRuns
+from roadict.studio.past import PastRuns, when
 
 PLAIN: dict[str, Any] = {"apply_default_css": False, "elem_classes": "rd-html"}
 """For HTML that only our style sheet applies to."""
@@ -17,7 +16,6 @@ QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 """For events: no spinner over their outputs, and no name in Gradio's API."""
 CSS_FILE = Path(__file__).with_name("strip.css")
 _SCRIPT = Path(__file__).with_name("strip.js")
-_DAY = 24 * 3600
 
 
 class Strip:
@@ -61,13 +59,3 @@ class Strip:
 def page_of(request: gr.Request) -> str:
     """What identifies an open page."""
     return str(request.session_hash)
-
-
-def when(seconds: float, now: float | None = None) -> str:
-    """Time of a run, with the day if it was another one than today."""
-    then, today = time.localtime(seconds), time.localtime(now)
-    if then[:3] == today[:3]:
-        return time.strftime("%H:%M", then)
-    if then[:3] == time.localtime(time.mktime(today) - _DAY)[:3]:
-        return time.strftime("yesterday %H:%M", then)
-    return f"{then.tm_mday} {time.strftime('%b %H:%M', then)}"

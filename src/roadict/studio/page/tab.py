@@ -1,6 +1,7 @@
 """What both tabs share: layout, and running a job with progress, cancellation and downloads."""
 
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from roadict.studio.past import PastRuns
 Update = dict[Any, Any]
 PAUSE = 0.3
 """Seconds between two updates of the panel."""
+PATIENCE = 2.0
+"""Seconds to wait for the job of a page that is just being closed."""
 __all__ = ["PLAIN", "QUIET", "Tab", "Update"]
 
 
@@ -127,7 +130,7 @@ class Tab(ABC):
         input.
         """
         waiting = panels.idle("One moment", "The job is being prepared.")
-        yield {**self._running(True), self.panel: waiting, self.downloads: gr.update(visible=False)}
+        yield {**self._running(True), self.panel: waiting, **self._nothing()}
         folder = self._past.new_folder()
         try:
             job = Job(prepare(folder), folder, self._owner(request), self._past.settle)
@@ -139,8 +142,16 @@ class Tab(ABC):
         yield from self.watch(job)
 
     def adopt(self, request: gr.Request) -> Job | None:
-        """Take over a job whose page was closed or reloaded."""
-        return self._queue.adopt(self._owner(request))
+        """Take over a job whose page was closed or reloaded.
+
+        A page that is reloaded may be back before the server knows that it has gone.
+        """
+        owner, end = self._owner(request), time.monotonic() + PATIENCE
+        while (job := self._queue.adopt(owner)) is None and time.monotonic() < end:
+            if not any(other.owner.tab == self.name for other in self._queue.unfinished()):
+                break
+            time.sleep(PAUSE)
+        return job
 
     def watch(self, job: Job) -> Iterator[Update]:
         """Show the progress of a job, and then its result, unless the page shows a past run meanwhile."""
@@ -164,7 +175,7 @@ class Tab(ABC):
         """Show a past run, or this page's job again, which its next progress does."""
         for running in self._queue.unfinished(self._owner(request)):
             running.in_view = running is job
-        return self.show(job) if job.ended.is_set() else {self.downloads: gr.update(visible=False)}
+        return self.show(job) if job.ended.is_set() else self._nothing()
 
     def _owner(self, request: gr.Request) -> Owner:
         return Owner(self.name, page_of(request))
@@ -176,6 +187,10 @@ class Tab(ABC):
             self.keep: hidden,
             self.stop: gr.update(visible=running),
         }
+
+    def _nothing(self) -> Update:
+        """Updates that show no result."""
+        return {self.downloads: gr.update(visible=False)}
 
     def show(self, job: Job) -> Update:
         """Updates that show how a job ended."""
