@@ -189,8 +189,12 @@ def test_closed_pages_leave_their_jobs_to_the_next(tmp_path):
     job.in_view = False
     assert queue.adopt(other) is job
     assert (job.owner, job.in_view) == (other, True)
-    assert queue.adopt(mine) is None
-    queue.cancel(other)
+    queue.abandon("other")
+    assert queue.adopt(mine) is None  # closed before
+    assert queue.adopt(other) is None
+    last = jobs.Owner("pictures", "last")
+    assert queue.adopt(last) is job
+    queue.cancel(last)
     assert job.state == "cancelled"
     queue.close()
 

@@ -102,13 +102,10 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     page.driver.switch_to.window(other.tab)
     page.tab = other.tab
 
-    def adopted():
+    for _ in range(2):  # two reloads in a row: the first page must not hold the job
         page.driver.refresh()
-        text = until(lambda: browser.find("#pictures-panel .rd-panel"), "the panel")[0].text
-        return text.startswith("Denoising") or browser.find("#runs .rd-live")
-
-    until(adopted, "the job of the closed page")
     page.wait_for("Denoising")
+    browser.console_errors()  # Gradio reports that the page which was left at once has disconnected
     assert server.jobs() == [job]
     page.one("#pictures-cancel").click()
     assert page.wait_for("Cancelled").split() == ["Cancelled", "Nothing", "was", "saved."]

@@ -240,6 +240,7 @@ class JobQueue:
     def __init__(self) -> None:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roadict-job")
         self._unfinished: list[Job] = []
+        self._closed: set[str] = set()
         self._lock = threading.Lock()
 
     def submit(self, job: Job) -> None:
@@ -274,13 +275,18 @@ class JobQueue:
 
     def abandon(self, page: str) -> None:
         """Leave the jobs of a page that was closed to the next page."""
-        for job in self.unfinished():
-            job.abandoned |= job.owner.page == page
+        with self._lock:
+            self._closed.add(page)
+            for job in self._unfinished:
+                job.abandoned |= job.owner.page == page
 
     def adopt(self, owner: Owner) -> Job | None:
-        """Give the first job of that tab whose page was closed to another page; None if there is none."""
+        """Give the first job of that tab whose page was closed to another page; None if there is none.
+
+        A page that was closed meanwhile, as at two reloads in a row, gets none: nobody would see it.
+        """
         with self._lock:
-            for job in self._unfinished:
+            for job in self._unfinished if owner.page not in self._closed else ():
                 if job.abandoned and job.owner.tab == owner.tab and not job.ended.is_set():
                     job.owner, job.abandoned, job.in_view = owner, False, True
                     return job
