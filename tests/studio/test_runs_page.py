@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from PIL import Image
-from selenium.webdriver import ActionChains
 
 from .driving import Page, until
 
@@ -115,6 +114,8 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
 
 
 def test_a_large_photo_is_cut_or_shrunk_in_one_click(page, tmp_path):
+    from selenium.webdriver import ActionChains
+
     y, x = np.mgrid[:1800, :2400]
     photo = np.stack([x * 255 // 2400, y * 255 // 1800, np.full_like(x, 90)], axis=-1).astype(np.uint8)
     path = tmp_path / "photo.png"
