@@ -24,14 +24,17 @@ def killed(needs_gradio, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(killed, chromium):
-    """A studio for all tests, in the folder of a killed one; at the end Ctrl-C must leave one line and no files.
+    """A studio for all tests, in the folder of a killed one; at the end Ctrl-C must leave one line and past runs only.
 
     A start takes seconds, so tests of several studios share these.
     """
     running = Server(killed[0].folder)
     yield running
     assert running.files()
-    assert running.stop(signal.SIGINT) == (130, "roadict: error: the studio has stopped; its files are deleted\n")
+    assert running.stop(signal.SIGINT) == (
+        130,
+        "roadict: error: the studio has stopped; finished runs are kept for a week\n",
+    )
     assert running.files() == []
 
 

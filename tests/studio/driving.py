@@ -50,9 +50,15 @@ class Server:
         tasks = Path(f"/proc/{self.process.pid}/task")
         return [number for task in tasks.iterdir() for number in (task / "children").read_text().split()]
 
+    @property
+    def cache(self):
+        """Folder of what outlives it: past runs, and the model for upscaling."""
+        return self.home / "cache" / "roadict"
+
     def files(self):
-        """All files in its folders."""
-        return [path for folder in (self.home, self.temporary, self.here) for path in folder.rglob("*")]
+        """All files in its folders, except those that are to outlive it."""
+        found = [path for folder in (self.home, self.temporary, self.here) for path in folder.rglob("*")]
+        return [path for path in found if not path.is_relative_to(self.home / "cache")]
 
     def stop(self, number):
         """Stop it; returns its exit code and what it printed since its start."""

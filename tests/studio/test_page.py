@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import signal
 import socket
 from urllib.parse import urlsplit
@@ -127,18 +126,17 @@ def trained(server):
     """A model in the studio's cache, trained in one iteration under the name of the default one."""
     model = SuperResolution(3, max_iter=1, random_state=0).fit([camera()[:64, 160:224]])
     model.max_iter = SuperResolution(3).max_iter
-    folder = server.home / "cache" / "roadict"
-    folder.mkdir(parents=True)
-    model.save(folder / f"upscale-x3-{_key(model, bundled_pictures())}.npz")
-    yield folder
-    shutil.rmtree(server.home / "cache")
+    path = server.cache / f"upscale-x3-{_key(model, bundled_pictures())}.npz"
+    model.save(path)
+    yield path
+    path.unlink()
 
 
 def test_a_picture_is_enlarged_as_on_the_command_line(page, server, trained, tiny, repeat, tmp_path, monkeypatch):
     page.upload(tiny)
     page.one("#pictures-run").click()
     text = page.wait_for("Done")
-    assert f"model from {trained}" in text
+    assert f"model from {trained.name}" in text  # and not where it is
     assert "picture of 72 x 72 pixels" in text
     assert "Bicubic (left)" in page.one("#pictures-slider").text
     sizes = "return [...document.querySelectorAll('#pictures-slider img')].map(image => image.naturalWidth)"
@@ -232,31 +230,19 @@ def test_a_job_that_is_stopped_shows_what_it_has(page, tmp_path):
     assert load(page.download("signals-result", tmp_path)).stop_reason_ == "interrupted"
 
 
-def test_closing_a_page_cancels_its_job(page, server, large):
-    page.driver.switch_to.new_window("tab")
-    closing = Page(page.browser, server.address)
-    closing.upload(large)
-    closing.choose("pictures-task", "Denoise")
-    closing.one("#pictures-run").click()
-    closing.wait_for("Denoising")
-    page.driver.close()
-    page.driver.switch_to.window(page.tab)
-    until(lambda: server.jobs() == [], "the end of the job")
-
-
 def no_picture(path):
     path.write_text("Dear diary")
 
 
 def too_wide(path):
-    Image.new("1", (4001, 1000)).save(path)
+    Image.new("1", (60_000, 6_000)).save(path)
 
 
 @pytest.mark.parametrize(
     ("name", "write", "sentence"),
     [
         ("notes.txt", no_picture, "notes.txt is no picture in a format that roadict reads; convert it to PNG"),
-        ("wide.png", too_wide, "wide.png has 4001 x 1000 pixels; the studio accepts at most 4,000,000"),
+        ("wide.png", too_wide, "wide.png has more than 178,956,970 pixels"),
     ],
 )
 def test_a_bad_file_is_refused_with_a_sentence(page, tmp_path, name, write, sentence):
@@ -269,7 +255,7 @@ def test_a_bad_file_is_refused_with_a_sentence(page, tmp_path, name, write, sent
 
 def test_too_large_a_file_is_refused(page, server, tmp_path):
     path = tmp_path / "huge.png"
-    path.write_bytes(bytes(33 << 20))
+    path.write_bytes(bytes(129 << 20))
     page.send(path)
     until(lambda: "maximum" in page.one("body").text.lower(), "the refusal")
     assert not [file for file in server.files() if file.name == "huge.png"]

@@ -29,6 +29,8 @@ from roadict.studio.server import serve
         learn_command("-d.csv", n_components=4, epsilon=0.1, missing=True, seed=1),
         learn_command("d.npy", method="ksvd", sparsity=2),
         learn_command("d.npy", positive="both", fixed="-odd 'name'.csv"),
+        learn_command("d.npy", n_components="auto", stability=True),
+        learn_command("d.npy", n_components="8:16:2"),
     ],
 )
 def test_commands_are_those_of_the_command_line(command, tmp_path, monkeypatch, roadict):
@@ -80,7 +82,7 @@ def test_files_are_named_without_their_folder(tmp_path):
 def test_files_and_problems_that_are_too_large_are_refused(tmp_path, monkeypatch):
     np.save(tmp_path / "data.npy", np.zeros((10, 10)))
     assert inputs.read_table(tmp_path / "data.npy").shape == (10, 10)
-    monkeypatch.setattr(inputs, "MAX_BYTES", 900)
+    monkeypatch.setattr(inputs, "MAX_TABLE_BYTES", 900)
     with pytest.raises(ValueError, match=r"data\.npy has more than"):
         inputs.read_table(tmp_path / "data.npy")
     with pytest.raises(ValueError, match="use the command line"):

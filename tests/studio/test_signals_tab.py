@@ -78,12 +78,29 @@ def test_every_choice_of_signs_has_its_option(learn):
         assert command == f"roadict learn signals.npy -o signals-model.npz -k 8{option} --epsilon 0.5 --seed 3"
 
 
+def test_number_of_atoms_noise_and_stability_come_from_the_data(learn):
+    fields = {"data": "signals.npy", "choose": True, "n_components": " 7:9 ", "stability": True}
+    [(panel, command)] = learn(fields)
+    assert command == "roadict learn signals.npy -o signals-model.npz -k 7:9 --stability --seed 0"
+    model = load("model-0.npz")
+    stable = int((model.atom_stability_ >= 0.95).sum())
+    assert model.n_components_ in (7, 8, 9)
+    assert f"Error of hidden entries by the number of atoms: {model.n_components_} chosen" in panel
+    assert f"Stability, most used first: {stable} of {model.n_components_} atoms recur" in panel
+    assert "hidden error" not in panel  # the table of the command line, which is drawn instead
+
+
 def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
     refused = {
         "fixed_atoms has 5 columns, but X has 6 features; pass atoms of that width": {"fixed": "narrow.npy"},
         "fixed_atoms has 2 rows, which count in n_components=1": {"fixed": "known atoms.csv", "n_components": "1"},
         "must be at least 0, as positive_dict=True": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
         "--fixed does not belong to --method ksvd; leave it out": {"fixed": "known atoms.csv", "method": "ksvd"},
+        "Numbers to try is 8; it must be a range such as 16:64 or 16:64:4, or auto": {
+            "choose": True,
+            "n_components": "8",
+        },
+        "--epsilon does not go with -k auto, which chooses it too": {"choose": True, "epsilon": "0.1"},
         "archive.npz is none of .npy, .csv": {"fixed": "archive.npz"},
         "Signals and known atoms are both called signals.npy; rename one of them": {"fixed": "other/signals.npy"},
     }

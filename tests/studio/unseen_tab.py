@@ -14,6 +14,8 @@ import gradio as gr
 
 from roadict.studio.jobs import JobQueue
 from roadict.studio.page.signals_tab import SignalsTab
+from roadict.studio.page.strip import Strip
+from roadict.studio.past import PastRuns
 
 
 def main():
@@ -22,7 +24,8 @@ def main():
         (folder / name).mkdir()
     queue = JobQueue()
     with gr.Blocks(analytics_enabled=False) as page:
-        tab = SignalsTab(queue, folder / "jobs", folder / "samples")
+        past = PastRuns(folder / "jobs", folder / "store")
+        tab = SignalsTab(queue, past, Strip(queue, past), folder / "samples")
     print(
         json.dumps(
             [click(page, tab, values, folder / f"model-{i}.npz") for i, values in enumerate(json.load(sys.stdin))]

@@ -71,8 +71,8 @@ def _against_the_others(problems: dict[str, Found]) -> Verdict:
         held.append(leads(found[DEFAULTS], found[best]))
         table.append((size, f"{found[DEFAULTS].mean():.0%}", f"{found[best].mean():.0%}", labels[best]))
     reason = (
-        f"At {sum(held)} of {plural(len(held), 'problem')} ROAD's defaults find the dictionary more often than the best "
-        "of the others, by more than two standard errors of the paired difference."
+        f"At {sum(held)} of {plural(len(held), 'problem')} ROAD's defaults find the dictionary more often than the "
+        "best of the others, by more than two standard errors of the paired difference."
     )
     return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table))
 

@@ -78,13 +78,14 @@ def picture_command(
 def learn_command(
     data: str,
     *,
-    n_components: int | None = None,
+    n_components: int | str | None = None,
     method: str = "road",
     sparsity: int | None = None,
     positive: str | None = None,
     fixed: str | None = None,
     epsilon: float | None = None,
     missing: bool = False,
+    stability: bool = False,
     seed: int = 0,
 ) -> Command:
     """Return the command that learns a dictionary; None leaves an option at its default.
@@ -95,7 +96,7 @@ def learn_command(
         Names of the files with signals and with known atoms.
     positive : {"codes", "atoms", "both"}
         What must not be negative.
-    n_components, method, sparsity, epsilon, missing, seed
+    n_components, method, sparsity, epsilon, missing, stability, seed
         As on the command line.
 
     Examples
@@ -118,6 +119,8 @@ def learn_command(
         options += ["--epsilon", f"{epsilon:g}"]
     if missing:
         options += ["--missing"]
+    if stability:
+        options += ["--stability"]
     return _command("learn", data, f"{PurePath(data).stem}-model.npz", options, seed)
 
 

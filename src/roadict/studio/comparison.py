@@ -18,9 +18,8 @@ from roadict.pictures.inpainting import missing_pixels
 from roadict.pictures.resize import luma
 from roadict.studio import inputs
 from roadict.studio.jobs import Job
+from roadict.studio.marks import mark_colour
 
-MARK = "#d1601f"
-"""Colour of missing pixels."""
 MAX_SHOWN = 16_000_000
 """Pixels of a picture on the page; the download has full size."""
 WINDOW = 48
@@ -126,4 +125,4 @@ def opaque(image: Image.Image) -> Image.Image:
 
 def _marked(image: Image.Image, missing: dtypes.Array) -> Image.Image:
     stencil = Image.fromarray(np.where(missing, np.uint8(255), np.uint8(0)))
-    return Image.composite(Image.new("RGB", image.size, MARK), image, stencil)
+    return Image.composite(Image.new("RGB", image.size, mark_colour(image)), image, stencil)

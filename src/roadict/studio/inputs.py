@@ -3,7 +3,9 @@
 import contextlib
 import math
 import os
+import re
 import shutil
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,11 @@ from PIL import Image
 from roadict.files.tables import read_matrix
 from roadict.pictures import dtypes, files
 
-MAX_BYTES = 32 * 2**20
+MAX_BYTES = 128 * 2**20
+"""Of an upload, such as a photo that is then shrunk."""
+MAX_TABLE_BYTES = 32 * 2**20
 MAX_PIXELS = 4_000_000
-"""Larger pictures are for the command line: in a browser they would be slow."""
+"""Larger pictures are shrunk or cut first: they would take long."""
 MAX_STATE = 100_000_000
 """Atoms × features × samples; ROAD holds a little more than two arrays of this size."""
 TABLES = (".npy", ".csv", ".tsv", ".txt")
@@ -36,16 +40,22 @@ def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
     -------
     uint8 or uint16 array of shape (height, width) or (height, width, channels)
     """
-    file = _not_too_large(path)
-    # The header holds the size: a picture that is too large is refused before it is decompressed.
-    with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(file) as image:
-        if image.width * image.height > MAX_PIXELS:
-            raise ValueError(
-                f"{file.name} has {image.width} x {image.height} pixels; the studio accepts at most {MAX_PIXELS:,}: "
-                "cut or shrink it, or use the command line"
-            )
+    file = _not_too_large(path, MAX_BYTES)
     with _without_folder(file):
+        if is_too_large(file):
+            raise ValueError(
+                f"{file.name} has more than {MAX_PIXELS:,} pixels; shrink it or cut a part out, or use the command line"
+            )
         return dtypes.check_picture(file.name, files.read_picture(file))
+
+
+def is_too_large(path: str | os.PathLike[str]) -> bool:
+    """Whether a picture has more than ``MAX_PIXELS``, by its header: it is not decompressed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of more pixels than Pillow likes
+        with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(path) as image:
+            return image.width * image.height > MAX_PIXELS
+    return False
 
 
 def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
@@ -53,7 +63,7 @@ def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
 
     Archives (.npz) are for the command line: a small one can decompress to gigabytes.
     """
-    file = _not_too_large(path)
+    file = _not_too_large(path, MAX_TABLE_BYTES)
     if file.suffix.lower() not in TABLES:
         raise ValueError(f"{file.name} is none of {', '.join(TABLES)}; convert it, one sample per row")
     with _without_folder(file):
@@ -98,6 +108,22 @@ def parse_count(name: str, text: str, smallest: int = 1) -> int | None:
     return None if value is None else int(value)
 
 
+def parse_range(name: str, text: str) -> tuple[str, int | None]:
+    """Parse a field as numbers to try; returns them as the command line has them, and the largest, None if unknown.
+
+    Examples
+    --------
+    >>> parse_range("Numbers to try", " 16:64"), parse_range("Numbers to try", "")
+    (('16:64', 64), ('auto', None))
+    """
+    given = text.strip()
+    if given in ("", "auto"):
+        return "auto", None
+    if not (match := re.fullmatch(r"(\d+):(\d+)(:\d+)?", given)):
+        raise ValueError(f"{name} is {given}; it must be a range such as 16:64 or 16:64:4, or auto")
+    return given, int(match[2])
+
+
 def copy_upload(source: str | os.PathLike[str], folder: Path, taken: Sequence[str] = ()) -> str:
     """Copy an upload to the folder of a job, under another name if its own is taken; return the name."""
     name = Path(source).name
@@ -136,8 +162,8 @@ def _without_folder(file: Path) -> Any:
         raise ValueError(str(error).replace(f"{file.parent}{os.sep}", "")) from error
 
 
-def _not_too_large(path: str | os.PathLike[str]) -> Path:
+def _not_too_large(path: str | os.PathLike[str], limit: int) -> Path:
     file = Path(path)
-    if file.stat().st_size > MAX_BYTES:
-        raise ValueError(f"{file.name} has more than {MAX_BYTES >> 20} MB; use the command line for it")
+    if file.stat().st_size > limit:
+        raise ValueError(f"{file.name} has more than {limit >> 20} MB; use the command line for it")
     return file

@@ -1,19 +1,23 @@
 """Jobs: commands of roadict, run one at a time, each in a process whose output is read and that can be cancelled."""
 
+import contextlib
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.pictures.upscaling import cache_folder
 from roadict.progress import json_lines
 from roadict.runs.signals import INTERRUPTED
 from roadict.studio.commands import Command
@@ -23,7 +27,9 @@ MAX_UNFINISHED = 8
 """Running and waiting jobs; more are refused."""
 GRACE = 3.0
 """Seconds for a job to end after a signal; an iteration takes less, except for the largest problems."""
-_ERROR, _WARNING = "roadict: error: ", "roadict: warning: "
+_ERROR, _WARNING, _CURVE = "roadict: error: ", "roadict: warning: ", "curve: "
+_TABLE = re.compile(r"atoms +hidden error|\d+( +[\d.]+){4}( +chosen)?$")
+"""Lines of the table by which the number of atoms is chosen."""
 
 
 @dataclass
@@ -80,6 +86,13 @@ class JobStatus:
         self.atoms = snapshot.get("atoms", self.atoms)
 
 
+class Owner(NamedTuple):
+    """Tab and page that show a job and may cancel it."""
+
+    tab: str
+    page: str
+
+
 class Job:
     """A command in a folder, from the queue to its end.
 
@@ -88,14 +101,22 @@ class Job:
     command : Command
     folder : Path
         Holds the inputs and the result.
-    owner : str
-        Tab and page that may cancel it.
+    owner : Owner
+    at_end : callable or None
+        Called with the job in its last state, before others learn of its end.
     """
 
-    def __init__(self, command: Command, folder: Path, owner: str) -> None:
+    def __init__(
+        self, command: Command, folder: Path, owner: Owner, at_end: Callable[["Job"], None] | None = None
+    ) -> None:
         self.command = command
         self.folder = folder
         self.owner = owner
+        self.in_view = True
+        """Whether its page shows it, and not a past run."""
+        self.abandoned = False
+        """Whether its page has been closed; another may adopt it."""
+        self._at_end = at_end
         self.status = JobStatus()
         self.state: State = "waiting"
         self.stopping = False
@@ -107,6 +128,11 @@ class Job:
     def result(self) -> Path:
         """The output file of a job that is done, or was stopped."""
         return self.folder / self.command.output
+
+    @property
+    def source(self) -> Path:
+        """The file that the command works on."""
+        return self.folder / self.command.arguments[1]
 
     @property
     def mask(self) -> Path | None:
@@ -124,8 +150,15 @@ class Job:
 
     @property
     def messages(self) -> list[str]:
-        """Output of the command without progress, errors and warnings."""
-        return [line for line in self.status.lines if not line.startswith((_ERROR, _WARNING))]
+        """Output of the command without progress, errors, warnings, what is drawn, and the path of the user's cache."""
+        lines = [
+            line
+            for line in self.status.lines
+            if not line.startswith((_ERROR, _WARNING, _CURVE)) and not _TABLE.match(line)
+        ]
+        with contextlib.suppress(OSError):  # no home folder, and so no cache
+            return [line.replace(f"{cache_folder()}{os.sep}", "") for line in lines]
+        return lines
 
     @property
     def warnings(self) -> list[str]:
@@ -143,7 +176,15 @@ class Job:
             with self._lock:
                 if self.state != "cancelled":
                     self.state = state
+            self._settle()
             self.ended.set()
+
+    def _settle(self) -> None:
+        if self._at_end is not None:
+            try:
+                self._at_end(self)
+            except Exception as error:  # as when the disk is full: the result can still be shown
+                self.status.lines.append(f"{_WARNING}this run is not among the past runs: {error}")
 
     @property
     def can_keep(self) -> bool:
@@ -206,6 +247,7 @@ class JobQueue:
     def __init__(self) -> None:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roadict-job")
         self._unfinished: list[Job] = []
+        self._closed: set[str] = set()
         self._lock = threading.Lock()
 
     def submit(self, job: Job) -> None:
@@ -223,19 +265,39 @@ class JobQueue:
             before = self._unfinished[: self._unfinished.index(job)] if job in self._unfinished else []
             return sum(not other.ended.is_set() for other in before)
 
-    def cancel(self, owner: str | None = None) -> None:
+    def cancel(self, owner: Owner | None = None) -> None:
         """Cancel the jobs of an owner; None: all."""
-        with self._lock:
-            chosen = [job for job in self._unfinished if owner in (None, job.owner)]
-        for job in reversed(chosen):  # last first, so that no waiting one starts
+        for job in reversed(self.unfinished(owner)):  # last first, so that no waiting one starts
             job.cancel()
 
-    def stop(self, owner: str) -> None:
+    def stop(self, owner: Owner) -> None:
         """Stop the jobs of an owner, with their best so far."""
-        with self._lock:
-            chosen = [job for job in self._unfinished if owner == job.owner]
-        for job in reversed(chosen):
+        for job in reversed(self.unfinished(owner)):
             job.stop()
+
+    def unfinished(self, owner: Owner | None = None) -> list[Job]:
+        """Running and waiting jobs of an owner; None: all."""
+        with self._lock:
+            return [job for job in self._unfinished if owner in (None, job.owner) and not job.ended.is_set()]
+
+    def abandon(self, page: str) -> None:
+        """Leave the jobs of a page that was closed to the next page."""
+        with self._lock:
+            self._closed.add(page)
+            for job in self._unfinished:
+                job.abandoned |= job.owner.page == page
+
+    def adopt(self, owner: Owner) -> Job | None:
+        """Give the first job of that tab whose page was closed to another page; None if there is none.
+
+        A page that was closed meanwhile, as at two reloads in a row, gets none: nobody would see it.
+        """
+        with self._lock:
+            for job in self._unfinished if owner.page not in self._closed else ():
+                if job.abandoned and job.owner.tab == owner.tab and not job.ended.is_set():
+                    job.owner, job.abandoned, job.in_view = owner, False, True
+                    return job
+        return None
 
     def close(self) -> None:
         """Cancel all jobs and accept no more."""

@@ -33,7 +33,7 @@ def error(sentence: str) -> str:
 
 def cancelled() -> str:
     """After a job that was cancelled."""
-    return _panel(kind="quiet", title="Cancelled", lines=["Nothing was saved, and the machine is free again."])
+    return _panel(kind="quiet", title="Cancelled", lines=["Nothing was saved."])
 
 
 def progress(job: Job, ahead: int) -> str:

@@ -15,7 +15,7 @@ from roadict.drawing.numbers import number
 from roadict.estimators import load
 from roadict.files.tables import read_matrix
 from roadict.runs.history import Finished
-from roadict.studio import panels, uses
+from roadict.studio import choices, panels, uses
 from roadict.studio.comparison import Comparison
 from roadict.studio.drawings import atoms_picture, objective_curve, residual_curves, usage_bars
 from roadict.studio.jobs import Job
@@ -44,7 +44,7 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
         "relative error": number(model.error_),
         "iterations": f"{model.n_iter_:,}",
     }
-    signals = read_matrix(job.folder / job.command.arguments[1])
+    signals = read_matrix(job.source)
     described = uses.signal_uses(model.components_, model.codes_, signals, model.atom_usage_)
     view = _explorer(described, len(model.components_), "Click an atom to see it large, with its strongest users.")
     history, finished = model.history_, model.history_.finished
@@ -52,6 +52,7 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
     figures = {
         **_course(curves, [history["objective"].tolist()], model.tol, finished),
         "Share of the signals that use each atom.": usage_bars(model.atom_usage_),
+        **choices.figures(model),
     }
     panel = panels.done(job, judged.kind, judged.title, messages(job, model), judged.notes, facts)
     return Shown(panel, view, render("studio", "details.html", title=COURSE, figures=figures))

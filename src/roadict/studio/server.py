@@ -1,4 +1,4 @@
-"""The studio's server: on this machine, for this machine, and without files left behind."""
+"""The studio's server: on this machine and for this machine; only past runs stay, for a week."""
 
 import os
 import signal
@@ -6,16 +6,18 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from roadict.drawing import charts
 from roadict.extras import PAGES, require
 from roadict.runs.signals import WorkStoppedError
 from roadict.studio.folder import own_folder
+from roadict.studio.guard import LOCAL, Guard
+from roadict.studio.leaving import AskBeforeLeaving
 
 FIRST_PORT = 7860
 _PORTS = 100
@@ -39,11 +41,13 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
     with _stopped_by_signals(), own_folder() as folder:
         _configure_gradio(folder / "gradio", host)
         # Gradio reads its settings from the environment as it is imported.
+        from starlette.middleware import Middleware
+
         from roadict.studio.jobs import JobQueue
-        from roadict.studio.page.layout import CSS_FILE, build, theme
+        from roadict.studio.page.layout import CSS_FILES, build, theme
 
         queue = JobQueue()
-        page = build(queue, folder)
+        page = build(queue, folder, _store(folder, message))
         try:
             _, address, _ = page.launch(
                 server_name=f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
@@ -59,21 +63,49 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
                 pwa=False,
                 mcp_server=False,
                 footer_links=[],
+                app_kwargs={"lifespan": _guarded(host, chosen), "middleware": [Middleware(AskBeforeLeaving)]},
                 theme=theme(),
-                css_paths=[charts.CSS_FILE, CSS_FILE],
+                css_paths=[charts.CSS_FILE, *CSS_FILES],
             )
             message(f"studio at {address} (Ctrl-C stops it)")
-            if host not in ("127.0.0.1", "localhost", "::1"):
-                message("anyone who can reach this address can use it; there is no password")
+            if host not in LOCAL:
+                message("anyone who can reach this address can use it and see past runs; there is no password")
             if open_browser:
                 webbrowser.open(address)
             threading.Event().wait()
         except KeyboardInterrupt:
-            raise WorkStoppedError("the studio has stopped; its files are deleted") from None
+            raise WorkStoppedError("the studio has stopped; finished runs are kept for a week") from None
         finally:
             queue.close()
             page.close(verbose=False)
     raise AssertionError("the studio runs until it is stopped")
+
+
+def _store(folder: Path, message: Callable[[str], None]) -> Path:
+    """Return the folder for past runs in the user's cache; where that cannot be written, in ours."""
+    from roadict.pictures.upscaling import cache_folder
+
+    try:
+        store = cache_folder() / "studio"
+        store.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as failure:
+        message(f"past runs are forgotten when the studio stops, as they cannot be saved: {failure.strerror}")
+        return folder / "past"
+    return store
+
+
+def _guarded(host: str, port: int) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """Return what puts the guard in front of an application as it starts.
+
+    Gradio adds its own layers before that, one of which answers requests of other sites by itself.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        app.middleware_stack = Guard(app.middleware_stack, host, port)
+        yield
+
+    return lifespan
 
 
 def _upload_limit() -> int:

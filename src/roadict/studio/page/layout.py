@@ -1,5 +1,6 @@
-"""The page: a heading and two tabs."""
+"""The page: a heading, the strip of past runs and two tabs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,13 @@ import gradio as gr
 from roadict.studio.jobs import JobQueue
 from roadict.studio.page.pictures_tab import PicturesTab
 from roadict.studio.page.signals_tab import SignalsTab
+from roadict.studio.page.strip import CSS_FILE as STRIP_CSS
+from roadict.studio.page.strip import QUIET, Strip, page_of
+from roadict.studio.page.tab import Tab, Update
 from roadict.studio.page.views import PLAIN
+from roadict.studio.past import PastRuns
 
-CSS_FILE = Path(__file__).with_name("style.css")
+CSS_FILES = (Path(__file__).with_name("style.css"), STRIP_CSS)
 _DAY = 24 * 3600
 _EMBER = gr.themes.Color(
     name="ember",
@@ -34,7 +39,7 @@ _HEADING = """
 """
 
 
-def build(queue: JobQueue, folder: Path) -> Any:
+def build(queue: JobQueue, folder: Path, store: Path) -> Any:
     """Build the page.
 
     Parameters
@@ -43,6 +48,8 @@ def build(queue: JobQueue, folder: Path) -> Any:
         Runs its jobs.
     folder : Path
         For samples and for the files of jobs.
+    store : Path
+        For past runs.
 
     Returns
     -------
@@ -51,17 +58,49 @@ def build(queue: JobQueue, folder: Path) -> Any:
     jobs, samples = folder / "jobs", folder / "samples"
     jobs.mkdir()
     samples.mkdir()
+    past = PastRuns(jobs, store)
     with gr.Blocks(title="roadict studio", analytics_enabled=False, delete_cache=(_DAY, _DAY)) as page:
         gr.HTML(_HEADING, **PLAIN)
-        with gr.Tabs():
+        strip = Strip(queue, past)
+        with gr.Tabs() as tabs:
             with gr.Tab("Pictures", id="pictures"):
-                pictures = PicturesTab(queue, jobs, samples)
+                pictures = PicturesTab(queue, past, strip, samples)
             with gr.Tab("Signals", id="signals"):
-                signals = SignalsTab(queue, jobs, samples)
-        page.unload(pictures.cancel_jobs)
-        page.unload(signals.cancel_jobs)
+                signals = SignalsTab(queue, past, strip, samples)
+        _connect(page, queue, past, strip, tabs, {"pictures": pictures, "signals": signals})
     page.queue(default_concurrency_limit=None, api_open=False)
     return page
+
+
+def _connect(page: Any, queue: JobQueue, past: PastRuns, strip: Strip, tabs: Any, by_name: dict[str, Tab]) -> None:
+    """Connect the strip and the jobs of closed pages to the tabs."""
+
+    def show(event: gr.EventData, request: gr.Request) -> Update:
+        name = str(event.run)
+        try:
+            live = [job for job in queue.unfinished() if job.folder.name == name]
+            job = live[0] if live else past.open(name)
+        except (ValueError, OSError) as error:
+            raise gr.Error(str(error)) from error
+        tab = "signals" if job.command.arguments[0] == "learn" else "pictures"
+        return {tabs: gr.update(selected=tab), **by_name[tab].look_at(job, request)}
+
+    def leave(request: gr.Request) -> None:
+        queue.abandon(page_of(request))
+
+    outputs = [tabs, *set.union(*(tab.outputs for tab in by_name.values()))]
+    strip.cards.show(show, None, outputs, **QUIET)
+    for tab in by_name.values():
+
+        def resume(request: gr.Request, tab: Tab = tab) -> Iterator[Update]:
+            job = tab.adopt(request)
+            yield {strip.cards: strip.html(page_of(request))}
+            if job is not None:
+                yield {tabs: gr.update(selected=tab.name)}
+                yield from tab.watch(job)
+
+        page.load(resume, None, [tabs, *tab.outputs], concurrency_limit=None, **QUIET)
+    page.unload(leave)
 
 
 def theme() -> Any:

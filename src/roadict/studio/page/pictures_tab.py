@@ -13,6 +13,8 @@ from roadict.pictures.files import write_picture
 from roadict.studio import comparison, inputs, panels
 from roadict.studio.commands import TASKS, Command, picture_command
 from roadict.studio.jobs import Job
+from roadict.studio.marks import COLOURS, mark_colour
+from roadict.studio.page.size_choice import SizeChoice
 from roadict.studio.page.tab import QUIET, Tab, Update
 from roadict.studio.page.views import PLAIN, shown
 from roadict.studio.results import show_picture
@@ -38,6 +40,7 @@ class PicturesTab(Tab):
         self._samples = picture_samples(samples)
         self.picture = gr.File(label="Picture", height=132, elem_id="pictures-file")
         self.preview = gr.HTML(elem_id="pictures-preview", visible=False, **PLAIN)
+        SizeChoice(self.picture, samples.parent / "resized")
         self._add_sample_label()
         self.gallery = gr.Gallery(
             [(str(sample.file), sample.title) for sample in self._samples],
@@ -65,7 +68,11 @@ class PicturesTab(Tab):
         )
         self.scale = gr.Radio([2, 3, 4], value=3, label="Scale")
         self.sigma = gr.Textbox(
-            "auto", label="Noise", info="In grey levels of 0 to 255, or auto: estimated.", visible=False
+            "auto",
+            label="Noise",
+            info="In grey levels of 0 to 255, or auto: estimated.",
+            visible=False,
+            elem_id="pictures-noise",
         )
         self.source = gr.Radio(
             [DRAWN, FILE, TRANSPARENT], value=DRAWN, label="Missing pixels", visible=False, elem_id="pictures-source"
@@ -78,7 +85,7 @@ class PicturesTab(Tab):
             sources=(),
             transforms=(),
             layers=False,
-            brush=gr.Brush(default_size=10, colors=[comparison.MARK], color_mode="fixed"),
+            brush=_brush(COLOURS[0]),
             eraser=gr.Eraser(default_size=16),
             buttons=[],
             visible=False,
@@ -96,6 +103,11 @@ class PicturesTab(Tab):
         )
         super()._add_results()
 
+    @property
+    def outputs(self) -> set[Any]:
+        """Components that a run updates."""
+        return super().outputs | {self.slider}
+
     def _connect(self) -> None:
         chosen, options = [self.task, self.source], [self.task, self.scale, self.sigma, self.source, self.mask_file]
         gr.on([self.task.change, self.source.change], self._show_options, chosen, options, **QUIET)
@@ -106,12 +118,13 @@ class PicturesTab(Tab):
             [self.preview, self.editor],
             **QUIET,
         )
+        self.picture.change(self._choose_source, [self.picture, self.source], self.source, **QUIET)
         self.picture.clear(_no_canvas, None, self.editor, **QUIET)
         self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)
         self.start.click(
             self._run,
             [self.picture, self.task, self.scale, self.sigma, self.source, self.editor, self.mask_file, self.seed],
-            list(self.outputs | {self.slider}),
+            list(self.outputs),
             concurrency_limit=None,
             **QUIET,
         )
@@ -125,17 +138,31 @@ class PicturesTab(Tab):
         if path is None:
             # Leave the canvas alone: hidden here and shown by the next event, it has been seen to stay hidden.
             return gr.update(visible=False), gr.skip()
+        if inputs.is_too_large(path):  # SizeChoice shows it
+            return gr.update(visible=False), _no_canvas()
         try:
             picture = inputs.read_picture(path)
         except ValueError as error:
             return gr.update(visible=True, value=panels.error(str(error))), _no_canvas()
         shown = inputs.for_screen(picture)
         if task == "inpaint" and source == DRAWN:
-            canvas = {"background": np.asarray(comparison.opaque(shown)), "layers": [], "composite": None}
-            return gr.update(visible=False), gr.update(visible=True, value=canvas)
+            background = comparison.opaque(shown)
+            canvas = {"background": np.asarray(background), "layers": [], "composite": None}
+            brush = _brush(mark_colour(background))
+            return gr.update(visible=False), gr.update(visible=True, value=canvas, brush=brush)
         shown.thumbnail((inputs.PREVIEW, inputs.PREVIEW))
         preview = panels.dropped(inputs.describe(picture), data_uri(png(np.asarray(shown))))
         return gr.update(visible=True, value=preview), _no_canvas()
+
+    def _choose_source(self, path: str | None, source: str) -> str:
+        """Fill the transparent pixels of a picture that has some; draw on any other."""
+        try:
+            picture = np.zeros((1, 1)) if path is None or inputs.is_too_large(path) else inputs.read_picture(path)
+        except ValueError:
+            return source
+        if picture.ndim == 3 and picture.shape[2] in (2, 4) and not picture[..., -1].all():
+            return TRANSPARENT
+        return DRAWN if source == TRANSPARENT else source
 
     def _show_options(self, task: str, source: str) -> tuple[Any, ...]:
         """Show the options of the task."""
@@ -182,23 +209,25 @@ class PicturesTab(Tab):
                 seed=inputs.parse_count("Seed", seed, 0) or 0,
             )
 
-        def finish(job: Job) -> Update:
-            mask, source = job.mask, job.folder / job.command.arguments[1]
-            compared = comparison.compare(source, job, task, find_truth(self._samples, source))
-            result = show_picture(job, compared, "#pictures-slider")
-            return {
-                self.panel: result.panel,
-                **shown(self.view, self.details, result),
-                self.mask: gr.update(visible=mask is not None, value=None if mask is None else str(mask)),
-                self.slider: gr.update(
-                    visible=True,
-                    value=compared.save(job.folder),
-                    label=f"{comparison.BEFORE[task]} (left) and after (right)",
-                ),
-            }
+        yield from self._run_job(request, prepare)
 
-        yield {self.slider: gr.update(visible=False, value=None)}
-        yield from self._run_job(request, prepare, finish)
+    def _nothing(self) -> Update:
+        return super()._nothing() | {self.slider: gr.update(visible=False, value=None)}
+
+    def _finish(self, job: Job) -> Update:
+        mask, task = job.mask, job.command.arguments[0]
+        compared = comparison.compare(job.source, job, task, find_truth(self._samples, job.source))
+        result = show_picture(job, compared, "#pictures-slider")
+        return {
+            self.panel: result.panel,
+            **shown(self.view, self.details, result),
+            self.mask: gr.update(visible=mask is not None, value=None if mask is None else str(mask)),
+            self.slider: gr.update(
+                visible=True,
+                value=compared.save(job.folder),
+                label=f"{comparison.BEFORE[task]} (left) and after (right)",
+            ),
+        }
 
 
 def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:
@@ -212,6 +241,10 @@ def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray
     if not painted.any():
         raise ValueError("Nothing is drawn yet; paint over the pixels to fill, or choose another kind of mask")
     return np.where(painted, np.uint8(255), np.uint8(0))
+
+
+def _brush(colour: str) -> gr.Brush:
+    return gr.Brush(default_size=10, colors=[colour], color_mode="fixed")
 
 
 def _no_canvas() -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -22,6 +23,11 @@ _SIGNS = {
     "Atoms nonnegative": "atoms",
     "Both nonnegative": "both",
 }
+_GIVEN: dict[str, Any] = {"label": "Atoms", "info": "Auto: twice the entries."}
+_FOUND: dict[str, Any] = {"label": "Numbers to try", "info": "A range such as 16:64, or auto."}
+_SEARCHED = 4
+"""Largest number that auto tries, in entries of a signal."""
+_NOISE = "0.1 for 10 % noise. Auto: as found in the data."
 _MISSING = "Empty cells and NaN are missing entries"
 
 
@@ -41,10 +47,20 @@ class SignalsTab(Tab):
         with gr.Row():
             self.samples = [gr.Button(sample.title, size="md", min_width=140) for sample in self._samples]
         with gr.Row():
-            self.n_components = gr.Textbox(
-                "auto", label="Atoms", info="Auto: twice the entries.", min_width=140, elem_id="signals-components"
+            self.n_components = gr.Textbox("auto", **_GIVEN, min_width=140, elem_id="signals-components")
+            self.epsilon = gr.Textbox(
+                "auto", label="Error bound", info=_NOISE, min_width=140, elem_id="signals-epsilon"
             )
-            self.epsilon = gr.Textbox("auto", label="Error bound", info="0.1 for 10 % noise.", min_width=140)
+        self.choose = gr.Checkbox(
+            label="Find the number of atoms in the data",
+            info="By how well hidden entries are predicted; takes about five times as long.",
+            elem_id="signals-choose",
+        )
+        self.stability = gr.Checkbox(
+            label="Mark atoms that are not to be trusted",
+            info="Those that do not recur in halves of the data, by four more fits.",
+            elem_id="signals-stability",
+        )
         self.signs = gr.Radio(list(_SIGNS), value=next(iter(_SIGNS)), label="Signs", elem_id="signals-signs")
         self.missing = gr.Checkbox(label=_MISSING, value=False, elem_id="signals-missing")
         with gr.Accordion("More options", open=False):
@@ -62,14 +78,17 @@ class SignalsTab(Tab):
         for button, sample in zip(self.samples, self._samples, strict=True):
             values = (
                 str(sample.file),
-                str(sample.n_components),
-                "auto" if sample.epsilon is None else str(sample.epsilon),
+                gr.update(value=str(sample.n_components), **_GIVEN),
+                gr.update(value="auto" if sample.epsilon is None else str(sample.epsilon), interactive=True),
+                False,
             )
-            button.click(lambda values=values: values, None, [self.data, self.n_components, self.epsilon], **QUIET)
+            fields = [self.data, self.n_components, self.epsilon, self.choose]
+            button.click(lambda values=values: values, None, fields, **QUIET)
+        self.choose.input(self._show_choice, self.choose, [self.n_components, self.epsilon], **QUIET)
         numbers = [self.n_components, self.epsilon, self.sparsity, self.seed]
         self.start.click(
             self._run,
-            [self.data, self.fixed, self.signs, self.missing, self.method, *numbers],
+            [self.data, self.fixed, self.signs, self.missing, self.choose, self.stability, self.method, *numbers],
             list(self.outputs),
             concurrency_limit=None,
             **QUIET,
@@ -88,12 +107,20 @@ class SignalsTab(Tab):
         text += f"; {empty:,} {agree(empty)} missing" if empty else ""
         return panels.dropped(text)
 
+    def _show_choice(self, choose: bool) -> tuple[Any, Any]:
+        """Ask for a number of atoms, or for numbers to try, which choose the error bound too."""
+        return gr.update(value="auto", **(_FOUND if choose else _GIVEN)), gr.update(
+            value="auto", interactive=not choose
+        )
+
     def _run(
         self,
         path: str | None,
         fixed: str | None,
         signs: str,
         missing: bool,
+        choose: bool,
+        stability: bool,
         method: str,
         n_components: str,
         epsilon: str,
@@ -104,9 +131,14 @@ class SignalsTab(Tab):
         def prepare(folder: Path) -> Command:
             if path is None:
                 raise ValueError("There are no signals; drop a .npy or .csv file, or click a sample")
-            atoms = inputs.parse_count("Atoms", n_components)
             data = inputs.read_table(path)
-            inputs.check_state(data.shape, atoms)
+            atoms: str | int | None
+            if choose:
+                atoms, most = inputs.parse_range("Numbers to try", n_components)
+                inputs.check_state(data.shape, most or _SEARCHED * data.shape[1])
+            else:
+                atoms = inputs.parse_count("Atoms", n_components)
+                inputs.check_state(data.shape, atoms)
             empty = int(np.isnan(data).sum())
             if empty and not missing:
                 raise ValueError(f"{Path(path).name} lacks {empty:,} of its entries; fill them, or tick “{_MISSING}”")
@@ -123,12 +155,12 @@ class SignalsTab(Tab):
                 fixed=None if fixed is None else inputs.copy_upload(fixed, folder),
                 epsilon=inputs.parse_number("Error bound", epsilon),
                 missing=missing,
+                stability=stability,
                 seed=inputs.parse_count("Seed", seed, 0) or 0,
             )
 
-        yield from self._run_job(request, prepare, self._finish)
+        yield from self._run_job(request, prepare)
 
     def _finish(self, job: Job) -> Update:
-        source = job.folder / job.command.arguments[1]
-        result = show_signals(job, find_truth(self._samples, source))
+        result = show_signals(job, find_truth(self._samples, job.source))
         return {self.panel: result.panel, **shown(self.view, self.details, result)}

@@ -1,6 +1,7 @@
 """What both tabs share: layout, and running a job with progress, cancellation and downloads."""
 
-import tempfile
+import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,14 +11,17 @@ import gradio as gr
 
 from roadict.studio import panels
 from roadict.studio.commands import Command
-from roadict.studio.jobs import Job, JobQueue
+from roadict.studio.jobs import Job, JobQueue, Owner
+from roadict.studio.page.strip import QUIET, Strip, page_of
 from roadict.studio.page.views import PLAIN, SCRIPT, result_view
+from roadict.studio.past import PastRuns
 
 Update = dict[Any, Any]
 PAUSE = 0.3
 """Seconds between two updates of the panel."""
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-"""For events: no spinner over their outputs, and no name in Gradio's API."""
+PATIENCE = 2.0
+"""Seconds to wait for the job of a page that is just being closed."""
+__all__ = ["QUIET", "Tab", "Update"]
 
 
 class Tab(ABC):
@@ -26,8 +30,10 @@ class Tab(ABC):
     Parameters
     ----------
     queue : JobQueue
-    jobs : Path
-        Every job gets a folder in it, deleted when it ends.
+    past : PastRuns
+        Gives every job its folder, and keeps it.
+    strip : Strip
+        Shows jobs and past runs.
     samples : Path
         Folder for the samples of the tab.
     """
@@ -39,9 +45,10 @@ class Tab(ABC):
     invitation: ClassVar[str]
     """Text of the panel before the first job."""
 
-    def __init__(self, queue: JobQueue, jobs: Path, samples: Path) -> None:
+    def __init__(self, queue: JobQueue, past: PastRuns, strip: Strip, samples: Path) -> None:
         self._queue = queue
-        self._folder = jobs
+        self._past = past
+        self._strip = strip
         with gr.Row(elem_classes="rd-columns"):
             with gr.Column(scale=5, min_width=320):
                 self._add_inputs(samples)
@@ -95,6 +102,7 @@ class Tab(ABC):
                 self.result = gr.DownloadButton(
                     self.download_label, variant="primary", size="md", elem_id=f"{self.name}-result", min_width=150
                 )
+                self.input = gr.DownloadButton("Download input", size="md", elem_id=f"{self.name}-input", min_width=150)
                 self.mask = gr.DownloadButton("Download mask", size="md", elem_id=f"{self.name}-mask", min_width=150)
                 self.script = gr.DownloadButton(
                     "Download command", size="md", elem_id=f"{self.name}-script", min_width=150
@@ -112,54 +120,69 @@ class Tab(ABC):
     @property
     def outputs(self) -> set[Any]:
         """Components that a run updates."""
-        downloads = {self.downloads, self.result, self.mask, self.script, self.command}
-        return {self.start, self.keep, self.stop, self.panel, self.view, self.details} | downloads
+        downloads = {self.downloads, self.result, self.input, self.mask, self.script, self.command}
+        return {self.start, self.keep, self.stop, self.panel, self.view, self.details, self._strip.cards} | downloads
 
-    def _run_job(
-        self,
-        request: gr.Request,
-        prepare: Callable[[Path], Command],
-        finish: Callable[[Job], Update],
-    ) -> Iterator[Update]:
-        """Run a job to its end.
+    @abstractmethod
+    def _finish(self, job: Job) -> Update:
+        """Read the results of a job that is done, and return the updates that show them."""
 
-        Parameters
-        ----------
-        request : gradio.Request
-            Identifies the page.
-        prepare : callable
-            Copies the inputs to the folder of the job and returns the command; raises ValueError for bad input.
-        finish : callable
-            Reads the results of a job that is done, and returns the updates that show them.
+    def _run_job(self, request: gr.Request, prepare: Callable[[Path], Command]) -> Iterator[Update]:
+        """Run a job to its end, and yield updates of the page.
 
-        Yields
-        ------
-        dict
-            Updates of the page.
+        ``prepare`` copies the inputs to the folder of the job and returns the command; it raises ValueError for bad
+        input.
         """
         waiting = panels.idle("One moment", "The job is being prepared.")
         yield {**self._running(True), self.panel: waiting, **self._nothing()}
+        folder = self._past.new_folder()
         try:
-            with tempfile.TemporaryDirectory(dir=self._folder) as name:
-                job = Job(prepare(Path(name)), Path(name), self._owner(request))
-                self._queue.submit(job)
-                while not job.ended.wait(PAUSE):
-                    keep = gr.update(visible=job.can_keep)
-                    yield {self.panel: panels.progress(job, self._queue.ahead(job)), self.keep: keep}
-                yield {**self._ending(job, finish), **self._running(False)}
+            job = Job(prepare(folder), folder, self._owner(request), self._past.settle)
+            self._queue.submit(job)
         except (ValueError, OSError) as error:
+            shutil.rmtree(folder, ignore_errors=True)
             yield {self.panel: panels.error(str(error)), **self._running(False)}
+            return
+        yield from self.watch(job)
+
+    def adopt(self, request: gr.Request) -> Job | None:
+        """Take over a job whose page was closed or reloaded.
+
+        A page that is reloaded may be back before the server knows that it has gone.
+        """
+        owner, end = self._owner(request), time.monotonic() + PATIENCE
+        while (job := self._queue.adopt(owner)) is None and time.monotonic() < end:
+            if not any(other.owner.tab == self.name for other in self._queue.unfinished()):
+                break
+            time.sleep(PAUSE)
+        return job
+
+    def watch(self, job: Job) -> Iterator[Update]:
+        """Show the progress of a job, and then its result, unless the page shows a past run meanwhile."""
+        page = job.owner.page
+        yield {**self._running(True), self._strip.cards: self._strip.html(page)}
+        while not job.ended.wait(PAUSE):
+            keep = {self.keep: gr.update(visible=job.can_keep)}
+            yield keep | ({self.panel: panels.progress(job, self._queue.ahead(job))} if job.in_view else {})
+        end = {**self._running(False), self._strip.cards: self._strip.html(page)}
+        yield end | (self.show(job) if job.in_view else {})
 
     def stop_jobs(self, request: gr.Request) -> None:
         """End the jobs of this tab of a page with their best so far."""
         self._queue.stop(self._owner(request))
 
     def cancel_jobs(self, request: gr.Request) -> None:
-        """Cancel the jobs of this tab of a page, at the user's request or because the page was closed."""
+        """Cancel the jobs of this tab of a page."""
         self._queue.cancel(self._owner(request))
 
-    def _owner(self, request: gr.Request) -> str:
-        return f"{self.name} {request.session_hash}"
+    def look_at(self, job: Job, request: gr.Request) -> Update:
+        """Show a past run, or this page's job again, which its next progress does."""
+        for running in self._queue.unfinished(self._owner(request)):
+            running.in_view = running is job
+        return self.show(job) if job.ended.is_set() else self._nothing()
+
+    def _owner(self, request: gr.Request) -> Owner:
+        return Owner(self.name, page_of(request))
 
     def _running(self, running: bool) -> Update:
         hidden = gr.update(visible=False)  # until the job runs
@@ -170,11 +193,12 @@ class Tab(ABC):
         }
 
     def _nothing(self) -> Update:
-        """Show no result."""
+        """Updates that show no result."""
         hidden = gr.update(visible=False)
         return {self.downloads: hidden, self.view: hidden, self.details: hidden}
 
-    def _ending(self, job: Job, finish: Callable[[Job], Update]) -> Update:
+    def show(self, job: Job) -> Update:
+        """Updates that show how a job ended."""
         if job.state == "cancelled":
             return {self.panel: panels.cancelled()}
         if job.state == "failed":
@@ -184,8 +208,9 @@ class Tab(ABC):
         return {
             self.downloads: gr.update(visible=True),
             self.result: gr.update(value=str(job.result)),
+            self.input: gr.update(value=str(job.source)),
             self.mask: gr.update(visible=False),
             self.script: gr.update(value=str(script)),
             self.command: job.command.text(),
-            **finish(job),
+            **self._finish(job),
         }

@@ -1,0 +1,50 @@
+"""A page with a job asks before it is left, and works on if its user stays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from roadict.studio.guard import App, Channel, Scope
+
+SCRIPT = b"""<script>
+addEventListener('beforeunload', event => {
+  if (!document.querySelector('.rd-live')) return
+  event.preventDefault()
+  event.stopImmediatePropagation()
+})
+</script>"""
+"""Gradio disconnects the page at this event, whatever its user answers; only an earlier listener can prevent that."""
+
+
+class AskBeforeLeaving:
+    """An ASGI application that adds the script to the start of the page, before Gradio's own.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Must not compress.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Channel, send: Channel) -> None:
+        """Answer a request; the page itself with the script."""
+        if scope["type"] != "http" or scope["path"] != "/":
+            await self._app(scope, receive, send)
+            return
+        start: Mapping[str, Any] = {}
+        body = b""
+
+        async def collect(message: Mapping[str, Any]) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                whole = body.replace(b"<head>", b"<head>" + SCRIPT, 1)
+                headers = [pair for pair in start["headers"] if pair[0] != b"content-length"]
+                await send({**start, "headers": [*headers, (b"content-length", str(len(whole)).encode())]})
+                await send({"type": "http.response.body", "body": whole})
+
+        await self._app(scope, receive, collect)

@@ -1,0 +1,118 @@
+"""The choice for a picture above the studio's limit: shrink it, or cut a part out, in one click."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from PIL import Image, ImageDraw
+
+from roadict.pictures.files import read_picture, write_picture
+from roadict.studio import comparison, inputs, panels, sizing
+from roadict.studio.marks import mark_colour
+from roadict.studio.page.strip import QUIET
+from roadict.studio.page.views import PLAIN
+
+_CENTRE = (0.5, 0.5)
+
+
+class SizeChoice:
+    """Components below the upload of a picture, seen only if it is too large, and their handlers.
+
+    Parameters
+    ----------
+    picture : gradio.File
+        Its file is replaced by the smaller picture.
+    folder : Path
+        For smaller pictures.
+    """
+
+    def __init__(self, picture: Any, folder: Path) -> None:
+        self._folder = folder
+        self._centre, self._made = gr.State(_CENTRE), gr.State("")
+        with gr.Column(visible=False, elem_id="pictures-size") as self.box:
+            self.text = gr.HTML(**PLAIN)
+            self.part = gr.Image(
+                interactive=False, show_label=False, buttons=[], format="png", height=240, elem_id="pictures-part"
+            )
+            with gr.Row():
+                self.shrink = gr.Button(
+                    "Shrink", variant="primary", size="md", elem_id="pictures-shrink", min_width=140
+                )
+                self.crop = gr.Button("Cut out", size="md", elem_id="pictures-crop", min_width=140)
+        self.note = gr.HTML(elem_id="pictures-size-note", **PLAIN)
+        offered = [self.box, self.text, self.part, self.shrink, self.crop, self._centre, self.note]
+        picture.change(self._offer, [picture, self._made], offered, **QUIET)
+        self.part.select(self._move, [picture], [self.part, self._centre], **QUIET)
+        self.shrink.click(self._shrink, [picture], [picture, self._made, self.note], **QUIET)
+        self.crop.click(self._crop, [picture, self._centre], [picture, self._made, self.note], **QUIET)
+
+    def _offer(self, path: str | None, made: str) -> tuple[Any, ...]:
+        """Show the choice for a picture that is too large; the note stays with the picture that was made."""
+        note = gr.skip() if path is not None and Path(path).name == made else ""
+        hidden = (gr.update(visible=False), "", None, gr.skip(), gr.skip(), _CENTRE, note)
+        if path is None or not inputs.is_too_large(path):
+            return hidden
+        try:
+            picture = read_picture(path)
+        except (ValueError, OSError):  # the preview shows the error
+            return hidden
+        height, width = sizing.fitted(picture.shape)
+        text = (
+            f"{Path(path).name} has {picture.shape[1]} × {picture.shape[0]} pixels; the studio works on up to "
+            f"{inputs.MAX_PIXELS // 10**6} million. Shrink it, or cut out the marked part; click to move it."
+        )
+        return (
+            gr.update(visible=True),
+            panels.idle("A large picture", text),
+            _marked(picture, _CENTRE),
+            gr.update(value=f"Shrink to {width} × {height}"),
+            gr.update(value=f"Cut out {width} × {height}"),
+            _CENTRE,
+            note,
+        )
+
+    def _move(self, path: str, event: gr.SelectData) -> tuple[Any, tuple[float, float]]:
+        picture = read_picture(path)
+        x, y = event.index
+        width, height = _preview(picture).size
+        centre = (y / height, x / width)
+        return _marked(picture, centre), centre
+
+    def _shrink(self, path: str) -> tuple[str, str, str]:
+        picture = read_picture(path)
+        return self._replaced(path, "shrunk", picture.shape, sizing.shrunk(picture))
+
+    def _crop(self, path: str, centre: tuple[float, float]) -> tuple[str, str, str]:
+        picture = read_picture(path)
+        return self._replaced(path, "cut", picture.shape, sizing.cropped(picture, (centre[0], centre[1])))
+
+    def _replaced(self, path: str, how: str, shape: tuple[int, ...], picture: Any) -> tuple[str, str, str]:
+        """Write the smaller picture; returns its path, its name, and what was done."""
+        folder = self._folder / secrets.token_hex(4)
+        folder.mkdir(parents=True)
+        file = folder / f"{Path(path).stem}-{how}.png"
+        write_picture(file, picture)
+        verb = "shrunk" if how == "shrunk" else "cut"
+        text = (
+            f"{Path(path).name} was {verb} from {shape[1]} × {shape[0]} to {picture.shape[1]} × {picture.shape[0]} "
+            f"pixels. The run and its command work on {file.name}, which you can download with the result."
+        )
+        return str(file), file.name, panels.dropped(text)
+
+
+def _preview(picture: Any) -> Image.Image:
+    image = comparison.opaque(inputs.for_screen(picture))
+    image.thumbnail((inputs.PREVIEW, inputs.PREVIEW))
+    return image
+
+
+def _marked(picture: Any, centre: tuple[float, float]) -> Image.Image:
+    """A preview with a frame around the part that would be cut out."""
+    image = _preview(picture)
+    factor = image.width / picture.shape[1]
+    top, left = sizing.crop_corner(picture.shape, centre)
+    height, width = sizing.fitted(picture.shape)
+    frame = [factor * left, factor * top, factor * (left + width) - 1, factor * (top + height) - 1]
+    ImageDraw.Draw(image).rectangle(frame, outline=mark_colour(image), width=4)
+    return image

@@ -1,0 +1,241 @@
+"""Past runs: finished jobs with their files, for a week, also after a restart of the studio."""
+
+import base64
+import contextlib
+import dataclasses
+import io
+import json
+import math
+import secrets
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from roadict.drawing.raster import grey, mosaic, own_scale
+from roadict.estimators import load
+from roadict.pictures import files
+from roadict.studio import inputs
+from roadict.studio.commands import Command
+from roadict.studio.jobs import Job, JobStatus, Owner
+from roadict.wording import plural
+
+MAX_RUNS = 24
+MAX_BYTES = 500 * 2**20
+"""Of all runs together; the newest one is kept whatever its size."""
+_DAY = 24 * 3600.0
+MAX_AGE = 7 * _DAY
+"""Seconds."""
+NOBODY = Owner("", "")
+_RECORD, _ARRAYS, _PARTIAL = "roadict-run.json", "roadict-run.npz", ".partial-"
+_THUMBNAIL = (112, 84)
+_DAMAGED = (OSError, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run as the strip shows it.
+
+    Attributes
+    ----------
+    id : str
+        Name of its folder.
+    arguments : tuple of str
+        Of its command.
+    name : str
+        Of the file that it was run on.
+    when : float
+        End of the run, in seconds since 1970.
+    stopped : bool
+        Whether it was stopped, with its best so far.
+    headline : str
+        Its result in a few words.
+    thumbnail : str
+        A data URI.
+    """
+
+    id: str
+    arguments: tuple[str, ...]
+    name: str
+    when: float
+    stopped: bool
+    headline: str
+    thumbnail: str
+
+    @property
+    def task(self) -> str:
+        """The command's name."""
+        return self.arguments[0]
+
+
+class PastRuns:
+    """Folders of jobs, and of finished ones a copy that outlives the studio.
+
+    Parameters
+    ----------
+    work : Path
+        For the folders of jobs, which the page can show files of; deleted with the studio.
+    store : Path
+        For copies of finished ones. It may be shared by several studios.
+    """
+
+    def __init__(self, work: Path, store: Path) -> None:
+        self._work = work
+        self._store = store
+        self._lock = threading.Lock()
+        oldest = time.time() - MAX_AGE
+        for folder in self._folders():
+            if folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def new_folder(self) -> Path:
+        """Create a folder for a job."""
+        folder = self._work / f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+        folder.mkdir()
+        return folder
+
+    def settle(self, job: Job) -> None:
+        """Keep a job that has a result, and remove the folder of any other."""
+        if job.state not in ("done", "stopped"):
+            shutil.rmtree(job.folder, ignore_errors=True)
+            return
+        _record(job)
+        self._store.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = self._store / f"{_PARTIAL}{job.folder.name}"
+        try:
+            shutil.copytree(job.folder, partial)
+            partial.rename(self._store / job.folder.name)
+        except OSError:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        self._prune()
+
+    def listed(self) -> list[PastRun]:
+        """Runs that can be shown, newest first."""
+        runs = []
+        for folder in self._folders():
+            with contextlib.suppress(*_DAMAGED):
+                record = json.loads((folder / _RECORD).read_text("utf-8"))
+                shown = {field.name: record[field.name] for field in dataclasses.fields(PastRun) if field.name != "id"}
+                runs.append(PastRun(folder.name, **(shown | {"arguments": tuple(shown["arguments"])})))
+        return sorted(runs, key=lambda run: run.id, reverse=True)
+
+    def open(self, run_id: str) -> Job:
+        """Return a past run as the job that it was, with its files in a folder of this studio."""
+        if run_id not in {run.id for run in self.listed()}:  # also: no path from outside
+            raise ValueError("This run has been removed; runs are kept for a week, as long as there is room")
+        folder = self._work / run_id
+        with self._lock:
+            if not folder.exists():
+                partial = self._work / f"{_PARTIAL}{run_id}"
+                shutil.copytree(self._store / run_id, partial, dirs_exist_ok=True)
+                partial.rename(folder)
+        return _read_job(folder)
+
+    def clear(self) -> None:
+        """Delete all past runs."""
+        for folder in self._folders():
+            self._remove(folder)
+
+    def _folders(self) -> list[Path]:
+        return sorted(self._store.iterdir()) if self._store.is_dir() else []
+
+    def _prune(self) -> None:
+        """Delete the oldest runs beyond the bounds."""
+        size = 0
+        for count, folder in enumerate(reversed(self._folders())):
+            size += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            if count and (count >= MAX_RUNS or size > MAX_BYTES):
+                self._remove(folder)
+
+    def _remove(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self._work / folder.name, ignore_errors=True)
+
+
+def _record(job: Job) -> None:
+    """Write what the files of a job do not say: its command, its output and what the strip shows."""
+    status = {field.name: getattr(job.status, field.name) for field in dataclasses.fields(JobStatus)}
+    arrays = {name: value for name, value in status.items() if isinstance(value, np.ndarray)}
+    headline, thumbnail = _shown(job)
+    record = {
+        "arguments": job.command.arguments,
+        "output": job.command.output,
+        "name": job.source.name,
+        "when": time.time(),
+        "stopped": job.state == "stopped",
+        "headline": headline,
+        "thumbnail": thumbnail,
+        "status": {name: value for name, value in status.items() if name not in arrays},
+    }
+    np.savez(job.folder / _ARRAYS, allow_pickle=False, **arrays)
+    (job.folder / _RECORD).write_text(json.dumps(record), "utf-8")
+
+
+def _read_job(folder: Path) -> Job:
+    record = json.loads((folder / _RECORD).read_text("utf-8"))
+    job = Job(Command(tuple(record["arguments"]), record["output"]), folder, NOBODY)
+    with np.load(folder / _ARRAYS) as arrays:
+        job.status = JobStatus(**record["status"], **arrays)
+    job.state = "stopped" if record["stopped"] else "done"
+    job.ended.set()
+    return job
+
+
+def _shown(job: Job) -> tuple[str, str]:
+    """Headline and thumbnail of a finished job."""
+    if job.command.arguments[0] == "learn":
+        model = load(job.result)
+        atoms = model.components_[np.argsort(-model.atom_usage_, kind="stable")][:64]
+        square = math.isqrt(atoms.shape[1]) ** 2 == atoms.shape[1]
+        values = mosaic(atoms, math.ceil(math.sqrt(len(atoms) * 4 / 3))) if square else own_scale(atoms).T
+        image = Image.fromarray(grey(values)).resize(_THUMBNAIL, Image.Resampling.NEAREST)
+        return f"{plural(len(model.components_), 'atom')}, error {model.error_:.2g}", _data_uri(image)
+    picture = files.read_picture(job.result)
+    image = inputs.for_screen(picture)
+    image.thumbnail(_THUMBNAIL)
+    return f"{picture.shape[1]} × {picture.shape[0]} pixels{_option(job.command)}", _data_uri(image)
+
+
+def _option(command: Command) -> str:
+    """The option that tells two runs on one picture apart."""
+    names = {"--scale": ", {} times", "--sigma": ", noise {}"}
+    given = dict(zip(command.arguments, command.arguments[1:], strict=False))
+    return "".join(text.format(given[name]) for name, text in names.items() if name in given)
+
+
+def _data_uri(image: Image.Image) -> str:
+    file = io.BytesIO()
+    kind = "png" if image.mode in ("LA", "RGBA") else "jpeg"
+    image.save(file, format=kind, **({"quality": 85} if kind == "jpeg" else {}))
+    return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def facts(job: Job) -> dict[str, str]:
+    """What a finished job tells about itself, by name, to compare it with another."""
+    arguments = job.command.arguments
+    shown = {"Task": arguments[0], "Picture" if arguments[0] != "learn" else "Signals": job.source.name}
+    if arguments[0] == "learn":
+        model = load(job.result)
+        shown |= {
+            "Atoms": f"{len(model.components_)}",
+            "Relative error": f"{model.error_:.2e}",
+            "Coefficients per signal": f"{model.atom_usage_.sum():.2f}",
+            "Objective": f"{model.objective_:.6g}",
+            "Ended": f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}",
+        }
+    return shown
+
+
+def when(seconds: float, now: float | None = None) -> str:
+    """Time of a run, with the day if it was another one than today."""
+    then, today = time.localtime(seconds), time.localtime(now)
+    if then[:3] == today[:3]:
+        return time.strftime("%H:%M", then)
+    if then[:3] == time.localtime(time.mktime(today) - _DAY)[:3]:
+        return time.strftime("yesterday %H:%M", then)
+    return f"{then.tm_mday} {time.strftime('%b %H:%M', then)}"

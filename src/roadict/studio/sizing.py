@@ -1,0 +1,61 @@
+"""Pictures above the studio's limit: shrunk to it, or cut out."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from roadict.studio.inputs import MAX_PIXELS
+
+Picture = NDArray[Any]
+
+
+def fitted(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Height and width of the same ratio with at most ``MAX_PIXELS`` pixels.
+
+    Examples
+    --------
+    >>> fitted((3024, 4032, 3)), fitted((10, 20))
+    ((1732, 2309), (10, 20))
+    """
+    height, width = shape[:2]
+    factor = min(1.0, math.sqrt(MAX_PIXELS / (height * width)))
+    narrow = max(1, min(math.floor(factor * min(height, width)), MAX_PIXELS))
+    wide = min(math.floor(factor * max(height, width)), MAX_PIXELS // narrow)
+    return (narrow, wide) if height <= width else (wide, narrow)
+
+
+def crop_corner(shape: tuple[int, ...], centre: tuple[float, float]) -> tuple[int, int]:
+    """Top and left of the part of fitting size around a centre, given in shares of height and width."""
+    size = fitted(shape)
+    top, left = (
+        round(min(max(share * whole - part / 2, 0), whole - part))
+        for share, whole, part in zip(centre, shape[:2], size, strict=True)
+    )
+    return top, left
+
+
+def cropped(picture: Picture, centre: tuple[float, float] = (0.5, 0.5)) -> Picture:
+    """Cut the part of fitting size around a centre out of a picture."""
+    height, width = fitted(picture.shape)
+    top, left = crop_corner(picture.shape, centre)
+    return picture[top : top + height, left : left + width]
+
+
+def shrunk(picture: Picture) -> Picture:
+    """Shrink a picture of 8 or 16 bits to the fitting size."""
+    height, width = fitted(picture.shape)
+    if picture.dtype == np.uint8:
+        image = Image.fromarray(np.ascontiguousarray(picture))
+        return np.asarray(image.resize((width, height), Image.Resampling.LANCZOS))
+    channels = np.atleast_3d(picture)
+    small = [
+        np.asarray(
+            Image.fromarray(channels[..., i].astype(np.float32)).resize((width, height), Image.Resampling.LANCZOS)
+        )
+        for i in range(channels.shape[2])
+    ]
+    whole: Picture = np.clip(np.rint(np.stack(small, axis=-1)), 0, np.iinfo(picture.dtype).max).astype(picture.dtype)
+    return whole.reshape(height, width, *picture.shape[2:])

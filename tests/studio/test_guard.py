@@ -1,0 +1,92 @@
+"""Who is answered: requests to the studio's own address, and none from pages of other sites."""
+
+import asyncio
+import http.client
+from urllib.parse import urlsplit
+
+import pytest
+
+from roadict.studio.guard import Guard
+
+
+def answer(server, method, path, body=None, **headers):
+    """Send a request with exactly these headers to a real studio; returns status, headers and text."""
+    address = urlsplit(server.address)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.putrequest(method, path, skip_host="Host" in given, skip_accept_encoding=True)
+    for name, value in given.items():
+        connection.putheader(name, value)
+    if body is not None:
+        connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body)
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, dict(response.getheaders()), text
+
+
+UPLOAD = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.csv"\r\n\r\n1,2\r\n--x--\r\n'
+
+
+def upload(server, **headers):
+    kind = {"Content_Type": "multipart/form-data; boundary=x"}
+    return answer(server, "POST", "/gradio_api/upload", UPLOAD, **kind, **headers)
+
+
+def test_a_real_studio_answers_only_under_its_own_address(server):
+    port = urlsplit(server.address).port
+    for own in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        assert answer(server, "GET", "/config", Host=f"{own}:{port}")[0] == 200
+    foreign = ["evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", f"127.0.0.1.evil:{port}"]
+    for host in [*foreign, f"user@127.0.0.1:{port}", "[::1", ""]:
+        status, headers, text = answer(server, "GET", "/config", Host=host, Origin=f"http://{host}")
+        assert (status, "components" in text) == (403, False), host
+        assert "access-control-allow-origin" not in {name.lower() for name in headers}
+    assert text == f"The studio is at {server.address.rstrip('/')}, and answers under no other address.\n"
+
+
+def test_a_real_studio_takes_nothing_from_other_sites(server):
+    port = urlsplit(server.address).port
+    status, _, _ = upload(server, Origin=f"http://127.0.0.1:{port}")
+    assert status == 200
+    held = server.files()
+    for origin in ("http://evil.example", f"http://evil.example:{port}", f"https://127.0.0.1:{port}", "null"):
+        for status, headers, _ in (
+            upload(server, Origin=origin),
+            answer(server, "GET", "/config", Origin=origin),
+            answer(server, "OPTIONS", "/gradio_api/upload", Origin=origin, Access_Control_Request_Method="POST"),
+        ):
+            assert status == 403, origin
+            assert "access-control-allow-origin" not in {name.lower() for name in headers}
+    assert server.files() == held
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "given", "answered"),
+    [
+        ("127.0.0.1", 80, "localhost", True),
+        ("::1", 7860, "[::1]:7860", True),
+        ("Studio.lan", 7860, "studio.lan:7860", True),
+        ("studio.lan", 7860, "192.168.1.5:7860", False),
+        ("0.0.0.0", 7860, "192.168.1.5:7860", True),
+        ("::", 7860, "[fe80::1]:7860", True),
+        ("0.0.0.0", 7860, "evil.example:7860", False),
+    ],
+)
+def test_other_addresses_to_listen_on_are_answered_too(host, port, given, answered):
+    seen, sent = [], []
+
+    async def app(scope, receive, send):
+        seen.append(scope["type"])
+
+    async def send(message):
+        sent.append(message)
+
+    guard = Guard(app, host, port)
+    for kind in ("http", "websocket"):
+        asyncio.run(guard({"type": kind, "headers": [(b"host", given.encode())]}, None, send))
+    assert seen == (["http", "websocket"] if answered else [])
+    assert [message["type"] for message in sent] == (
+        [] if answered else ["http.response.start", "http.response.body", "websocket.close"]
+    )

@@ -1,0 +1,211 @@
+"""Past runs: kept with their files, listed, shown again after a restart, compared, and removed in time."""
+
+import copy
+import json
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from roadict import ROAD, ROADCV
+from roadict.studio import choices, jobs, past, versus
+from roadict.studio.commands import learn_command, picture_command
+from roadict.synthetic import planted
+
+DATA = planted(120, 8, 10, sparsity=2, snr_db=30, random_state=0).data
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ROAD(10, epsilon=0.05, max_iter=30, n_init=1, random_state=0).fit(DATA)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Past runs in two folders, as a studio has them."""
+    return studio(tmp_path, "first")
+
+
+def studio(tmp_path, name):
+    (tmp_path / name).mkdir()
+    return past.PastRuns(tmp_path / name, tmp_path / "store")
+
+
+def finished(runs, state="done", grey=50, size=(20, 30)):
+    """Settle a job that has denoised a picture."""
+    job = jobs.Job(picture_command("denoise", "-a.png", sigma=20), runs.new_folder(), jobs.Owner("pictures", "page"))
+    for name in ("-a.png", "-a-denoised.png"):
+        Image.fromarray(np.full(size, grey, np.uint8)).save(job.folder / name)
+    job.state = state
+    job.status.lines = ["sigma 20 of 255", "roadict: warning: slow"]
+    job.status.runs, job.status.atoms = [[3.0, 2.0]], np.eye(4, dtype=np.float32)
+    runs.settle(job)
+    return job
+
+
+def learned(runs, model, data=DATA):
+    job = jobs.Job(learn_command("d.npy"), runs.new_folder(), jobs.Owner("signals", "page"))
+    np.save(job.folder / "d.npy", data)
+    model.save(job.result)
+    job.state = "done"
+    runs.settle(job)
+    return job
+
+
+def test_a_run_is_shown_again_by_the_next_studio(runs, tmp_path):
+    job = finished(runs, "stopped")
+    later = studio(tmp_path, "second")
+    (run,) = later.listed()
+    assert (run.task, run.name, run.stopped) == ("denoise", "-a.png", True)
+    assert run.headline == "30 × 20 pixels, noise 20"
+    assert run.thumbnail.startswith("data:image/jpeg;base64,")
+    again = later.open(run.id)
+    assert again.folder.parent == tmp_path / "second"  # which the page may show files of
+    assert again.result.read_bytes() == job.result.read_bytes()
+    assert again.source.read_bytes() == job.source.read_bytes()
+    assert (again.state, again.command, again.ended.is_set()) == ("stopped", job.command, True)
+    assert (again.messages, again.warnings) == (job.messages, job.warnings)
+    assert again.status.runs == job.status.runs
+    np.testing.assert_array_equal(again.status.atoms, job.status.atoms)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
+def test_other_users_cannot_read_past_runs(runs, tmp_path):
+    finished(runs)
+    assert (tmp_path / "store").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_only_runs_with_a_result_are_kept(runs, state):
+    job = finished(runs, state)
+    assert not job.folder.exists()
+    assert runs.listed() == []
+
+
+def test_number_and_size_of_runs_are_bounded(runs, monkeypatch):
+    monkeypatch.setattr(past, "MAX_RUNS", 3)
+    made = [finished(runs) for _ in range(5)]
+    assert [run.id for run in runs.listed()] == [job.folder.name for job in made[:1:-1]]
+    assert [job.folder.exists() for job in made] == [False, False, True, True, True]
+    monkeypatch.setattr(past, "MAX_BYTES", 1)
+    last = finished(runs)
+    assert [run.id for run in runs.listed()] == [last.folder.name]
+
+
+def test_runs_of_more_than_a_week_ago_are_removed_at_the_start(runs, tmp_path):
+    old, recent = finished(runs), finished(runs)
+    for job, days in ((old, 7.1), (recent, 6.9)):
+        then = time.time() - days * 24 * 3600
+        os.utime(tmp_path / "store" / job.folder.name, (then, then))
+    assert [run.id for run in studio(tmp_path, "second").listed()] == [recent.folder.name]
+
+
+def test_all_runs_are_cleared(runs, tmp_path):
+    jobs_made = [finished(runs), finished(runs)]
+    runs.clear()
+    assert runs.listed() == []
+    assert not [job for job in jobs_made if job.folder.exists()]
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_what_is_no_run_is_neither_listed_nor_opened(runs, tmp_path):
+    job = finished(runs)
+    store = tmp_path / "store"
+    shutil.copytree(store / job.folder.name, store / "damaged")
+    (store / "damaged" / "roadict-run.json").write_text("{}")
+    (store / ".partial-1").mkdir()
+    shutil.copytree(store / job.folder.name, tmp_path / "outside")
+    assert [run.id for run in runs.listed()] == [job.folder.name]
+    for name in ("damaged", "../outside", "gone", ""):
+        with pytest.raises(ValueError, match="This run has been removed"):
+            runs.open(name)
+
+
+def test_a_run_that_cannot_be_kept_can_still_be_shown(tmp_path):
+    (tmp_path / "store").write_text("a file, not a folder")
+    runs = studio(tmp_path, "first")
+    folder = runs.new_folder()
+    np.save(folder / "d.npy", planted(60, 4, 6, sparsity=1, random_state=0).data)
+    job = jobs.Job(learn_command("d.npy", n_components=6), folder, jobs.Owner("signals", "page"), runs.settle)
+    job.run()
+    assert (job.state, job.result.exists()) == ("done", True)
+    assert [text for text in job.warnings if text.startswith("this run is not among the past runs: ")]
+
+
+def test_models_have_their_atoms_as_thumbnail_and_headline(runs, model):
+    learned(runs, model)
+    (run,) = runs.listed()
+    assert run.headline == f"10 atoms, error {model.error_:.2g}"
+    assert run.thumbnail.startswith("data:image/png;base64,")
+
+
+def test_two_runs_are_compared(runs, model):
+    same, other = learned(runs, model), learned(runs, ROAD(9, epsilon=0.05, max_iter=30, random_state=1).fit(DATA))
+    shown = versus.side_by_side(same, same)
+    assert "10 of 10 atoms on the left have a partner on the right" in shown
+    assert "rd-differs" not in shown
+    assert "<td>10</td><td>9</td>" in versus.side_by_side(same, other)
+    grey, light = finished(runs, grey=50), finished(runs, grey=53)
+    assert "The two pictures are equal." in versus.side_by_side(grey, grey)
+    assert "The two pictures differ by 3 of 255 grey levels" in versus.side_by_side(grey, light)
+    assert "differ in size" in versus.side_by_side(grey, finished(runs, size=(9, 9)))
+    with pytest.raises(ValueError, match="tick two runs of one kind"):
+        versus.side_by_side(same, grey)
+
+
+def test_atoms_are_compared_whatever_their_order_and_sign(runs, model):
+    turned = copy.deepcopy(model)
+    turned.components_ = -model.components_[::-1].copy()
+    assert "10 of 10 atoms on the left" in versus.side_by_side(learned(runs, model), learned(runs, turned))
+
+
+def test_the_curve_of_the_choice_and_unstable_atoms_are_drawn(model):
+    assert choices.figures(model) == {}
+    model = copy.deepcopy(model)
+    model.atom_stability_ = np.r_[0.5, np.ones(9)]
+    captions = list(choices.figures(model))
+    assert captions == [
+        "Stability, most used first: 9 of 10 atoms recur in halves of the data",
+        "1 atom not to be trusted",
+    ]
+    chosen = ROADCV([8, 10], n_splits=1, random_state=0).fit(DATA)
+    ((caption, drawn),) = choices.figures(chosen).items()
+    assert f"{chosen.n_components_} chosen" in caption
+    assert drawn.count("<circle") == 1
+
+
+def test_closed_pages_leave_their_jobs_to_the_next(tmp_path):
+    queue = jobs.JobQueue()
+    mine, other = jobs.Owner("pictures", "mine"), jobs.Owner("pictures", "other")
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, mine)
+    queue._unfinished.append(job)  # as if it ran
+    assert queue.adopt(other) is None
+    queue.abandon("mine")
+    assert queue.adopt(jobs.Owner("signals", "other")) is None
+    assert queue.unfinished(mine) == [job]  # a page that was only out of reach can still cancel it
+    job.in_view = False
+    assert queue.adopt(other) is job
+    assert (job.owner, job.in_view) == (other, True)
+    queue.abandon("other")
+    assert queue.adopt(mine) is None  # closed before
+    assert queue.adopt(other) is None
+    last = jobs.Owner("pictures", "last")
+    assert queue.adopt(last) is job
+    queue.cancel(last)
+    assert job.state == "cancelled"
+    queue.close()
+
+
+def test_times_have_a_day_if_it_is_another():
+    noon = time.mktime((2026, 3, 2, 12, 0, 0, 0, 0, -1))
+    shown = [past.when(noon - 3600 * hours, noon) for hours in (1, 13, 50)]
+    assert shown == ["11:00", "yesterday 23:00", "28 Feb 10:00"]
+
+
+def test_records_are_plain_json(runs):
+    job = finished(runs)
+    record = json.loads((job.folder / "roadict-run.json").read_text())
+    assert record["status"]["lines"] == job.status.lines

@@ -1,0 +1,181 @@
+"""Past runs, jobs of closed pages, and large pictures in a real browser, on screen and phone, light and dark."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from .driving import Page, until
+
+CARDS = "#runs .rd-card:not(.rd-live)"
+
+
+def denoise(page, path, noise="auto"):
+    page.upload(path)
+    page.choose("pictures-task", "Denoise")
+    field = page.one("#pictures-noise input, #pictures-noise textarea")
+    field.clear()
+    field.send_keys(noise)
+    page.one("#pictures-run").click()
+
+
+def asks_before_leaving(page):
+    return page.browser.run("return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))")
+
+
+@pytest.fixture
+def no_runs(page):
+    """A page without past runs."""
+    if page.browser.find(".rd-clear"):
+        page.one(".rd-clear").click()
+        page.driver.switch_to.alert.accept()
+    until(lambda: not page.browser.find("#runs .rd-card"), "no runs")
+    return page
+
+
+def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
+    page, browser = no_runs, no_runs.browser
+    denoise(page, tiny)
+    page.wait_for("Done")
+    until(lambda: len(browser.find(CARDS)) == 1, "a card")
+    assert not asks_before_leaving(page)
+    page.driver.refresh()
+    page.wait_for("Nothing has run yet")
+    card = until(lambda: browser.find(CARDS), "the card")[0]
+    assert card.text.split("\n")[:3] == ["Denoise", "tiny.png", "24 × 24 pixels"]
+    card.find_element("css selector", "button").click()
+    assert "sigma" in page.wait_for("Done")
+    assert len(until(lambda: browser.find("#pictures-slider img"), "the slider")) == 2
+    assert "denoise tiny.png" in page.one("#pictures-command .cm-content").text
+
+    denoise(page, tiny, "5")
+    until(lambda: len(browser.find(CARDS)) == 2, "another card")
+    for phone, dark in ((False, False), (True, True)):
+        size = {"width": 390 if phone else 1400, "height": 900, "phone": phone, "dark": dark}
+        browser.open(server.address, **size)
+        boxes = until(lambda: browser.find(f"{CARDS} input") if len(browser.find(CARDS)) == 2 else [], "the cards")
+        for box in boxes:
+            box.click()
+        text = until(lambda: browser.find("#versus .rd-versus"), "the comparison")[0].text
+        assert "The two pictures differ by" in text
+        assert "--sigma 5" in text
+        left, right = (image.rect for image in browser.find("#versus .rd-picture"))
+        assert left["y"] == right["y"]
+        assert left["x"] + left["width"] < right["x"]
+        assert browser.width_of_content() <= size["width"]
+        assert page.errors() == []
+    boxes[0].click()
+    until(lambda: not browser.find("#versus .rd-versus"), "the end of the comparison")
+    page.one(".rd-clear").click()
+    page.driver.switch_to.alert.dismiss()
+    assert len(browser.find(CARDS)) == 2
+    page.one(".rd-clear").click()
+    page.driver.switch_to.alert.accept()
+    until(lambda: not browser.find("#runs .rd-card"), "no runs")
+    assert list((server.cache / "studio").iterdir()) == []
+
+
+def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large):
+    page, browser = no_runs, no_runs.browser
+    denoise(page, tiny)
+    page.wait_for("Done")
+    page.one("#pictures-file button[aria-label='Clear']").click()
+    denoise(page, large)
+    page.wait_for("Denoising")
+    (job,) = server.jobs()
+    assert asks_before_leaving(page)  # and works on, as if its user had chosen to stay:
+    browser.find(f"{CARDS} button")[0].click()
+    page.wait_for("Done")
+    page.one("#runs .rd-live button").click()
+    page.wait_for("Denoising")
+
+    page.driver.refresh()
+    page.wait_for("Denoising")
+    assert server.jobs() == [job]
+    until(lambda: browser.find("#pictures-keep"), "Stop and keep")
+
+    page.driver.switch_to.new_window("tab")
+    other = Page(browser, server.address)
+    other.wait_for("Nothing has run yet")  # it is the job of another page, which is still open
+    page.driver.switch_to.window(page.tab)
+    page.driver.close()
+    page.driver.switch_to.window(other.tab)
+    page.tab = other.tab
+
+    for _ in range(2):  # two reloads in a row: the first page must not hold the job
+        page.driver.refresh()
+    page.wait_for("Denoising")
+    browser.console_errors()  # Gradio reports that the page which was left at once has disconnected
+    assert server.jobs() == [job]
+    page.one("#pictures-cancel").click()
+    assert page.wait_for("Cancelled").split() == ["Cancelled", "Nothing", "was", "saved."]
+    until(lambda: server.jobs() == [], "the end of the job")
+    until(lambda: not browser.find("#runs .rd-live"), "no job")
+    assert len(browser.find(CARDS)) == 1
+
+
+def test_a_large_photo_is_cut_or_shrunk_in_one_click(page, tmp_path):
+    from selenium.webdriver import ActionChains
+
+    y, x = np.mgrid[:1800, :2400]
+    photo = np.stack([x * 255 // 2400, y * 255 // 1800, np.full_like(x, 90)], axis=-1).astype(np.uint8)
+    path = tmp_path / "photo.png"
+    Image.fromarray(photo).save(path)
+    page.upload(path)
+    until(lambda: "photo.png has 2400 × 1800 pixels" in page.one("#pictures-size").text, "the choice")
+    until(lambda: page.one("#pictures-shrink").text == "Shrink to 2309 × 1732", "the size")
+    page.one("#pictures-run").click()
+    assert "photo.png has more than 4,000,000 pixels; shrink it" in page.wait_for("That did not work")
+    image = until(lambda: page.browser.find("#pictures-part img"), "the picture")[0]
+    before = image.get_attribute("src")
+    ActionChains(page.driver).move_to_element_with_offset(image, -90, -60).click().perform()
+    until(lambda: page.one("#pictures-part img").get_attribute("src") != before, "the other part")
+    page.one("#pictures-crop").click()
+    until(lambda: "2309 × 1732 pixels" in page.one("#pictures-preview").text, "the part")
+    assert "photo.png was cut from 2400 × 1800 to 2309 × 1732 pixels" in page.one("#pictures-size-note").text
+    assert "photo-cut.png" in page.one("#pictures-file").text.replace("\n", "")
+    assert not page.browser.find("#pictures-shrink")
+    page.one("#pictures-file button[aria-label='Clear']").click()
+    page.upload(path)
+    until(lambda: page.browser.find("#pictures-shrink"), "the choice")
+    until(lambda: not page.browser.find("#pictures-size-note p"), "no note")
+    page.one("#pictures-shrink").click()
+    until(lambda: "was shrunk" in page.one("#pictures-size-note").text, "the note")
+    until(lambda: "2309 × 1732 pixels" in page.one("#pictures-preview").text, "the smaller picture")
+
+
+def test_transparent_pixels_are_filled_by_default_and_marks_stand_out(page, tmp_path, tiny):
+    orange = np.full((24, 24, 3), (209, 96, 31), np.uint8)
+    Image.fromarray(orange).save(tmp_path / "orange.png")
+    clear = np.dstack([orange, np.full((24, 24), 255, np.uint8)])
+    clear[3:5, 3:9, 3] = 0
+    Image.fromarray(clear).save(tmp_path / "clear.png")
+    page.choose("pictures-task", "Inpaint")
+    page.upload(tmp_path / "clear.png")
+    chosen = lambda: page.browser.run("return document.querySelector('#pictures-source input:checked').value")  # noqa: E731
+    until(lambda: chosen() == "Transparent pixels", "the source")
+    until(lambda: page.browser.find("#pictures-preview img"), "the preview")
+    page.one("#pictures-run").click()
+    assert "12 of 576 pixels are missing" in page.wait_for("Done")
+    page.one("#pictures-input")
+    page.one("#pictures-file button[aria-label='Clear']").click()
+    page.upload(tmp_path / "orange.png")
+    until(lambda: chosen() == "Draw", "the source")
+    until(lambda: page.one("#pictures-editor canvas").size["height"] > 100, "the canvas")
+
+
+def test_one_signal_of_one_entry_is_told_in_the_singular(page, tmp_path):
+    (tmp_path / "one.csv").write_text("1.5\n")
+    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.upload(tmp_path / "one.csv", "signals")
+    until(lambda: page.one("#signals-summary").text == "1 signal of 1 entry", "the summary")
+
+
+def test_the_label_of_the_command_is_beside_the_copy_button_on_a_phone(server, page, tiny):
+    denoise(page, tiny)
+    page.wait_for("Done")
+    page.browser.open(server.address, width=390, height=844, phone=True)
+    until(lambda: page.browser.find(f"{CARDS} button"), "the card")[0].click()
+    page.wait_for("Done")
+    label, button = page.one("#pictures-command label").rect, page.one("#pictures-command button").rect
+    assert label["x"] + label["width"] <= button["x"]
+    assert page.browser.width_of_content() <= 390
