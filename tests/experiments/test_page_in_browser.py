@@ -107,14 +107,14 @@ def test_the_contents_stay_in_view_and_follow(chromium, rows_and_page, window):
 
 
 def test_the_picture_of_the_report(chromium, rows_and_page, tmp_path):
-    """What docs/shots_report.py saves: the first screen, and below it the first figures."""
+    """What docs/screenshots.py saves: the first screen, and below it the first figures."""
     from urllib.request import url2pathname
 
-    spec = importlib.util.spec_from_file_location("shots_report", ROOT / "docs" / "shots_report.py")
+    spec = importlib.util.spec_from_file_location("screenshots", ROOT / "docs" / "screenshots.py")
     shots = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(shots)
     page = Path(url2pathname(rows_and_page[1].removeprefix("file://")))
-    shots.take(page, tmp_path / "report.webp", dark=True, chromium=chromium)
+    shots.take_report(page, tmp_path / "report.webp", dark=True, chromium=chromium)
     with Image.open(tmp_path / "report.webp") as picture:
         assert picture.size == (shots.WIDTH, 2 * shots.HEIGHT)
         colours = np.asarray(picture)
