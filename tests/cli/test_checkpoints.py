@@ -148,7 +148,7 @@ def test_a_full_disk_is_reported_and_does_no_harm(folder, uninterrupted):
         (("--resume",), "--resume needs --checkpoint DIR"),
         (("--every", "5s"), "--every needs --checkpoint DIR"),
         (("--checkpoint", "checkpoints", "--every", "soon"), "--every soon must be a time such as 60s, 5min or 2h"),
-        (("--checkpoint", "data.npy"), "checkpoint folder data.npy cannot be used"),
+        (("--checkpoint", "data.npy"), "data.npy is a file, not a folder; choose another folder for checkpoints"),
         (("--codes", "all"), "--codes all must be parts or gather"),
         (("--checkpoint", "checkpoints", "--every", "²s"), "--every ²s must be a time"),
         (("--timeout", "-1"), "--timeout -1 must be a time"),

@@ -132,7 +132,7 @@ def test_a_failure_leaves_the_old_codes(roadict, folder, monkeypatch):
     Path("codes.npz").write_bytes(b"mine")
     before = contents(folder)
     monkeypatch.setattr(os, "replace", full)
-    assert_refused(roadict("encode", "model.npz", "data.npy", "-o", "codes.npz", "--sparse"), "No space left")
+    assert_refused(roadict("encode", "model.npz", "data.npy", "-o", "codes.npz", "--sparse"), "no space left")
     assert contents(folder) == before
 
 

@@ -28,7 +28,7 @@ GROUPS = {
     "encode": ["Arguments", "Output", "Codes", "Data", "Computation", "Other options", "Examples"],
     "upscale": ["Arguments", "Output", "Model", "Computation", "Other options", "Examples"],
     "denoise": ["Arguments", "Options", "Examples"],
-    "report": ["Arguments", "Options"],
+    "report": ["Arguments", "Options", "Examples"],
 }
 
 

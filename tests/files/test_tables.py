@@ -228,8 +228,8 @@ def test_bad_quotes_and_long_cells_name_the_place(write, text, message):
     ("text", "message"),
     [
         ("1,2\n3,4,5\n", "3 cells in line 2 and 2 in its first row"),
-        ("a,b\n1,2\n\n3\n", "1 cells in line 4 and 2"),
-        ("1 2\n3\n", "1 cells in line 2"),
+        ("a,b\n1,2\n\n3\n", "1 cell in line 4 and 2"),
+        ("1 2\n3\n", "1 cell in line 2"),
         ("1,2\n3,four\n", "'four' in line 2, column 2, which is not a number"),
         ("x,y\n1,2\nthree,4\n", "'three' in line 3, column 1"),
         ("x,2\n3,4\n", "'x' in line 1, column 1"),  # half a header is not a header

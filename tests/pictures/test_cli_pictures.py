@@ -174,7 +174,7 @@ BAD = {
     "method": (("upscale", "small.png", *OUT, "--method", "magic"), "method='magic'"),
     "model": (("upscale", "small.png", *OUT, "--model", "text.png"), "is not a roadict model"),
     "empty folder": (("upscale", "small.png", *OUT, "--train", "empty"), "holds no pictures"),
-    "no folder": (("upscale", "small.png", *OUT, "--train", "nowhere"), "is not a folder"),
+    "no folder": (("upscale", "small.png", *OUT, "--train", "nowhere"), "nowhere does not exist"),
     "output is a training picture": (("upscale", "small.png", "-o", "train/page.png", *TRAIN), "is also an input"),
     "little training picture": (
         ("upscale", "small.png", *OUT, "--train", "little"),

@@ -35,7 +35,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def learn(needs_gradio, files):
-    """Return a function that clicks "Learn" once for every set of fields, and returns panel and command of each."""
+    """Return a function that clicks "Learn" once for every set of fields, and returns what is shown and the command."""
 
     def run(*clicks):
         paths = [{name: str(files / values[name]) for name in ("data", "fixed") if name in values} for values in clicks]

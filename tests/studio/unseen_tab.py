@@ -45,7 +45,8 @@ def click(page, tab, values, output):
         shown |= update
         if tab.result in update:
             shutil.copyfile(update[tab.result]["value"], output)
-    return {"panel": shown[tab.panel], "command": shown.get(tab.command)}
+    details = shown.get(tab.details, {}).get("value") or ""
+    return {"panel": shown[tab.panel] + details, "command": shown.get(tab.command)}
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def reproduce(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Reproduce a figure or table of the paper, or compare ROAD's ingredients.
+    """Reproduce a figure or table of the paper, or run the ablation.
 
     Rows are saved one by one; the same command resumes after a stop.
     """
@@ -160,7 +160,8 @@ def _run_trials(planned: "list[Trial]", trials: int, out: Path, jobs: int, data:
     if not quiet:
         if others := other_rows(planned, out):
             come = agree(others, "comes", "come")
-            typer.echo(f"{plural(others, 'row')} in {out} {come} from other code: kept, and computed again", err=True)
+            told = f"{plural(others, 'row')} in {out} {come} from other code"
+            typer.echo(f"{told}: they are kept, and their trials are computed again", err=True)
         estimate = roughly(sum(map(seconds, remaining)))
         before = f"{of(done, total, 'trial')} {agree(done)} done already; " if done else ""
         count = f"{plural(len(remaining), 'trial')}, {jobs} at a time"

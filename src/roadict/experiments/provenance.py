@@ -15,7 +15,7 @@ ROOTS = {
     "road": ("estimators/road.py", "synthetic.py", "metrics.py"),
     "alternating": ("two_stage.py", "synthetic.py", "metrics.py"),
     "picture": ("pictures/superresolution.py", "metrics.py"),
-    "timed": ("experiments/timed.py", "synthetic.py", "metrics.py"),
+    "timed": ("experiments/timed.py", "two_stage.py", "synthetic.py", "metrics.py"),
     "bicubic": ("pictures/resize.py", "metrics.py"),
 }
 """Files of the learners of ``Method.learner``, and of what their trials are made of and measured by."""
