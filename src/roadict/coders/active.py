@@ -149,16 +149,12 @@ def reset(work):
 
 
 @inlined
-def take_atom(work, size, rows, columns, gram, seen, atom):
-    """Put an atom next to a support of this size, with its row of the Gram matrix over the seen features.
+def correlate_atom(work, rows, columns, seen, atom, out):
+    """Set out to the products of an atom with all atoms over the seen features; overwrites factors and changed.
 
     seen: whether each feature is; empty: all are.
     """
-    work.atoms[size] = atom
-    if gram.size > 0:
-        work.slots[size] = atom
-        return
-    out, n_seen = work.table[work.slots[size]], size - size
+    n_seen = np.int64(0)
     for k in range(len(out)):
         out[k] = 0
     for m in range(len(columns)):
@@ -166,6 +162,16 @@ def take_atom(work, size, rows, columns, gram, seen, atom):
             work.factors[n_seen], work.changed[n_seen] = rows[atom, m], m
             n_seen += 1
     combine(columns, work.changed, work.factors, n_seen, out, len(out))
+
+
+@inlined
+def take_atom(work, size, rows, columns, gram, seen, atom):
+    """Put an atom next to a support of this size, with its row of the Gram matrix over the seen features."""
+    work.atoms[size] = atom
+    if gram.size > 0:
+        work.slots[size] = atom
+    else:
+        correlate_atom(work, rows, columns, seen, atom, work.table[work.slots[size]])
 
 
 @leaf

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.active import (
     best_atom,
+    correlate_atom,
     correlate_sample,
     enter_atom,
     leaf,
@@ -50,19 +51,14 @@ def _reset(work, columns, seen, weights):
 
 
 @inlined
-def _start_image(image, rows, columns, gram, observed, atom):
-    """Set the image to the products of an atom with all atoms, over the observed features."""
+def _start_image(work, size, rows, columns, gram, seen, atom):
+    """Set the next image to the products of an atom with all atoms, over the seen features."""
+    image = work.table[size]
     if gram.size > 0:
         for k in range(len(image)):
             image[k] = gram[atom, k]
-        return
-    for k in range(len(image)):
-        image[k] = 0
-    for m in range(len(columns)):
-        if observed.size == 0 or observed[m]:
-            value, column = rows[atom, m], columns[m]
-            for k in range(len(image)):
-                image[k] += value * column[k]
+    else:
+        correlate_atom(work, rows, columns, seen, atom, image)
 
 
 @leaf
@@ -165,7 +161,7 @@ def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out
             if not work.scores[new] > negligible * np.sqrt(squares[n]):
                 break
             work.weights[new] = 0
-            _start_image(work.table[size], rows, columns, gram, seen, new)
+            _start_image(work, size, rows, columns, gram, seen, new)
             if _extend(work, size, new) == 0:
                 continue
             step = work.correlations[new] * work.upper[size, size]
