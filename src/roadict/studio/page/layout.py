@@ -10,9 +10,9 @@ from roadict.studio.jobs import JobQueue
 from roadict.studio.page.pictures_tab import PicturesTab
 from roadict.studio.page.signals_tab import SignalsTab
 from roadict.studio.page.strip import CSS_FILE as STRIP_CSS
-from roadict.studio.page.strip import QUIET, Strip, page_of
+from roadict.studio.page.strip import Strip, page_of
 from roadict.studio.page.tab import Tab, Update
-from roadict.studio.page.views import PLAIN
+from roadict.studio.page.views import PLAIN, QUIET
 from roadict.studio.past import PastRuns
 
 CSS_FILES = (Path(__file__).with_name("style.css"), STRIP_CSS)

@@ -15,8 +15,8 @@ from roadict.studio.commands import TASKS, Command, picture_command
 from roadict.studio.jobs import Job
 from roadict.studio.marks import COLOURS, mark_colour
 from roadict.studio.page.size_choice import SizeChoice
-from roadict.studio.page.tab import QUIET, Tab, Update
-from roadict.studio.page.views import PLAIN, shown
+from roadict.studio.page.tab import Tab, Update
+from roadict.studio.page.views import PLAIN, QUIET, shown
 from roadict.studio.results import show_picture
 from roadict.studio.samples import find_truth, picture_samples
 

@@ -10,8 +10,8 @@ import numpy as np
 from roadict.studio import inputs, panels
 from roadict.studio.commands import Command, learn_command
 from roadict.studio.jobs import Job
-from roadict.studio.page.tab import QUIET, Tab, Update
-from roadict.studio.page.views import PLAIN, shown
+from roadict.studio.page.tab import Tab, Update
+from roadict.studio.page.views import PLAIN, QUIET, shown
 from roadict.studio.results import show_signals
 from roadict.studio.samples import find_truth, signal_samples
 from roadict.updates.registry import UPDATES

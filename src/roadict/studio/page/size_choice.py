@@ -10,8 +10,7 @@ from PIL import Image, ImageDraw
 from roadict.pictures.files import read_picture, write_picture
 from roadict.studio import comparison, inputs, panels, sizing
 from roadict.studio.marks import mark_colour
-from roadict.studio.page.strip import QUIET
-from roadict.studio.page.views import PLAIN
+from roadict.studio.page.views import PLAIN, QUIET
 
 _CENTRE = (0.5, 0.5)
 

@@ -1,18 +1,15 @@
 """The strip of past runs above the tabs: a click shows a run again, two ticks show two side by side."""
 
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
 from roadict.drawing.markup import render
 from roadict.studio import panels, versus
 from roadict.studio.jobs import JobQueue
-from roadict.studio.page.views import PLAIN
+from roadict.studio.page.views import PLAIN, QUIET
 from roadict.studio.past import PastRuns, when
 
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-"""For events: no spinner over their outputs, and no name in Gradio's API."""
 CSS_FILE = Path(__file__).with_name("strip.css")
 _SCRIPT = Path(__file__).with_name("strip.js")
 

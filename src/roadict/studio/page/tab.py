@@ -12,8 +12,8 @@ import gradio as gr
 from roadict.studio import panels
 from roadict.studio.commands import Command
 from roadict.studio.jobs import Job, JobQueue, Owner
-from roadict.studio.page.strip import QUIET, Strip, page_of
-from roadict.studio.page.views import PLAIN, SCRIPT, result_view
+from roadict.studio.page.strip import Strip, page_of
+from roadict.studio.page.views import PLAIN, QUIET, SCRIPT, result_view
 from roadict.studio.past import PastRuns
 
 Update = dict[Any, Any]
@@ -21,7 +21,6 @@ PAUSE = 0.3
 """Seconds between two updates of the panel."""
 PATIENCE = 2.0
 """Seconds to wait for the job of a page that is just being closed."""
-__all__ = ["QUIET", "Tab", "Update"]
 
 
 class Tab(ABC):

@@ -1,4 +1,4 @@
-"""Components for results, whose HTML a script brings to life: tooltips, atoms to click, the loupe."""
+"""Settings that all components share, and those for results, whose HTML a script brings to life."""
 
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from roadict.studio.results import Shown
 SCRIPT = Path(__file__).with_name("results.js").read_text(encoding="utf-8")
 PLAIN: dict[str, Any] = {"apply_default_css": False, "elem_classes": "rd-html"}
 """For HTML that only our style sheet applies to."""
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+"""For events: no spinner over their outputs, and no name in Gradio's API."""
 
 
 def result_view(name: str) -> Any:
