@@ -15,13 +15,16 @@ from roadict.kernel_cache import KernelCache
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kernel(function: Function, *, ordered: bool = False, allocates: bool = True, inline: bool = True) -> Function:
+def kernel(
+    function: Function, *, ordered: bool = False, allocates: bool = True, inline: bool = True, inner: bool = False
+) -> Function:
     """Compile with Numba: no GIL, sums may be reordered at compile time, NaN and infinity keep their meaning.
 
     The machine code is cached on disk where Numba finds a writable place for it. So that sums repeat to the last bit,
     a loop that sums must not write to arrays: such loops check at run time whether arrays lie apart, conservatively.
     With ``ordered`` sums keep their order, and such loops are allowed. A kernel that allocates no arrays compiles and
-    runs faster without reference counts.
+    runs faster without reference counts. One that is ``inner``, called by kernels only, compiles faster without an
+    entry for Python.
     """
     compiled: Function = numba.njit(
         nogil=True,
@@ -31,6 +34,8 @@ def kernel(function: Function, *, ordered: bool = False, allocates: bool = True,
         # one runs depends on what was compiled before, and their sums may differ in the last bit.
         forceinline=inline,
         _nrt=allocates,
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=inner,
     )(function)
     with contextlib.suppress(RuntimeError):  # no writable place for the cache
         compiled._cache = KernelCache(function, "ordered" if ordered else "")  # type: ignore[attr-defined]

@@ -324,6 +324,13 @@ def test_poor_dictionaries(algorithm, arguments, dictionary):
         assert (((data - codes @ dictionary) ** 2).sum(axis=1) <= (data**2).sum(axis=1) + 1e-9).all()
 
 
+def test_a_code_that_rounding_makes_negative_is_zero():
+    dictionary = np.array([[-2.0, -2, 1, -2, 2], [-1, 1, 1, -1, 1]])
+    codes = code(np.array([[0.0, 1, 1, -1, 2]]), dictionary, "lasso", alpha=0.5, positive=True)
+    assert (codes >= 0).all()
+    np.testing.assert_allclose(codes, [[0, 0.9]], atol=1e-12)
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_small_integers_never_break_a_coder(data):

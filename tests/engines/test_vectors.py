@@ -116,16 +116,3 @@ def test_vectors_that_compute_something_else_are_noticed(monkeypatch):
     monkeypatch.setattr(simd, "_try_all", lambda numbers, result: 0.0)
     with pytest.raises(ArithmeticError, match="wrong result of vectors"):
         simd.check()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(3,), (7, 5), (2, 3, 8)])
-def test_arrays_start_at_whole_vectors(dtype, shape):
-    kept = [vectors.aligned_zeros(shape, dtype) for _ in range(8)]  # together, so that they lie in different places
-    for array in kept:
-        assert array.ctypes.data % vectors.VECTOR_BYTES == 0
-        assert (array.shape, array.dtype) == (shape, dtype)
-        assert array.flags.c_contiguous
-        assert not array.any()
-        array[...] = 1
-    assert all(array.sum() == array.size for array in kept)

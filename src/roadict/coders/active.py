@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from roadict.aligned import aligned_zeros
 from roadict.coders.kernels import DEPENDENT
 from roadict.kernels import inlined, kernel
 
@@ -73,9 +74,10 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
     lower, upper = np.zeros((2, largest, largest))
     atoms, slots, order = np.tile(np.arange(max(largest + 1, n_features)), (3, 1))
     codes, before, products, halves, steps = np.empty((5, largest + 1))
-    start, correlations, weights, scores, outside = np.ones((5, n_components), dtype)
+    start, correlations, weights, scores, outside = (aligned_zeros((n_components,), dtype) for _ in range(5))
+    outside[:] = 1
     factors, changed = np.empty(n_features + 2 * largest, dtype), np.empty(n_features + 2 * largest, np.int64)
-    table = gram if gram.size else np.empty((largest + 1, n_components), dtype)
+    table = gram if gram.size else aligned_zeros((largest + 1, n_components), dtype)
     bits = scores.view(f"i{scores.itemsize}")
     dependent = max(DEPENDENT, 20 * float(np.finfo(scores.dtype).eps))
     scratch = np.empty((7, max(n_components, n_features)))
@@ -86,8 +88,10 @@ def workspace(gram: Array, n_components: int, n_features: int, dtype: DTypeLike,
 
 
 # None of the kernels allocates arrays or calls NumPy on them, as this would multiply the time to compile. Sums are
-# short, and ordered: what is called from several places remains a function, which is compiled once.
-leaf = partial(kernel, ordered=True, allocates=False, inline=False)
+# short, and ordered: what is called from several places remains a function, which is compiled once. Python calls coders
+# only, never a leaf.
+coder = partial(kernel, ordered=True, allocates=False, inline=False)
+leaf = partial(coder, inner=True)
 
 
 @partial(leaf, inline=True)
@@ -303,15 +307,19 @@ def update_correlations(work, size, n_left):
 
 @inlined
 def write_support(work, size, n, position, out):
-    """Write the number of atoms of sample n, and from the given position on, its atoms and codes."""
+    """Write the number of atoms of sample n, and from the given position on, its atoms and codes.
+
+    Codes that must not be negative, but are by rounding, become zero.
+    """
     counts, atoms, codes = out
     counts[n] = size
     for i in range(size):
-        atoms[position + i], codes[position + i] = work.atoms[i], work.codes[i]
+        code = work.codes[i]
+        atoms[position + i], codes[position + i] = work.atoms[i], 0.0 if work.positive and code < 0 else code
     return position + size
 
 
-@leaf
+@coder
 def scatter(counts, atoms, codes, out):
     """Write the codes of supports to a dense array of zeros; unlike an assignment of NumPy's, without the GIL."""
     position = 0

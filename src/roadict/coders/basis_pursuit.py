@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.coders.active import (
+    coder,
     combine,
     correlate_sample,
     forget_support,
@@ -195,7 +196,7 @@ def _pursue_sample(work, rows, columns, gram, seen, sample, square, epsilon):
         proven = _is_proven(work, size, following, misfit, least, largest, tolerance)
         if proven or not work.positive:  # else, at the end, the codes of the last Lasso
             for i in range(size):
-                work.codes[i] = max(scratch[FITTED, i], 0.0) if work.positive else scratch[FITTED, i]
+                work.codes[i] = scratch[FITTED, i]
         if proven:
             return size, True
         if found > target:
@@ -210,7 +211,7 @@ def _pursue_sample(work, rows, columns, gram, seen, sample, square, epsilon):
     return size, False
 
 
-@leaf
+@coder
 def _basis_pursuit_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, epsilon):
     n_unconverged, position = 0, np.int64(0)
     for n in range(len(samples)):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.active import (
     best_atom,
+    coder,
     correlate_sample,
     enter_atom,
     forget_support,
@@ -119,7 +120,7 @@ def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha
                 gap, objective, total = _support_gap(work, size, square, largest, alpha)
                 if gap <= bound * objective + (rounding * square + noise * total if n_settled > 0 else 0.0):
                     return size, True
-                settle = bool(largest <= alpha + noise)
+                settle = largest <= alpha + noise
                 n_settled += settle
                 if n_settled > MAX_SETTLED:
                     break
@@ -139,7 +140,7 @@ def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha
     return size, False
 
 
-@leaf
+@coder
 def _lasso_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, alpha, floor, bound, rounding):
     """Code samples, or, if there are no columns, samples whose correlations with the atoms are given instead."""
     n_unconverged, position = 0, 0

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from roadict.coders.active import (
     best_atom,
+    coder,
     correlate_atom,
     correlate_sample,
     enter_atom,
@@ -147,7 +148,7 @@ def _misfit(work, size, rows, seen, sample):
     return square
 
 
-@leaf
+@coder
 def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, sparsity, epsilon, weights, rounding):
     position = np.int64(0)
     negligible = max(NEGLIGIBLE, rounding / 10)
@@ -177,7 +178,7 @@ def _omp_chunk(rows, columns, gram, observed, samples, squares, signs, work, out
     return 0
 
 
-@leaf
+@coder
 def _nonnegative_chunk(
     rows, columns, gram, observed, samples, squares, signs, work, out, sparsity, epsilon, weights, rounding
 ):

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from roadict.blas import one_blas_thread
 from roadict.checks import one_of, warn_user
@@ -225,8 +224,14 @@ def _encode(
             _warn_unless_met(problem, dictionary, codes, bounds)
     if n_unconverged and warn:
         text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
-        warn_user(f"{text}; {REMEDIES[algorithm]}", ConvergenceWarning)
+        _warn(f"{text}; {REMEDIES[algorithm]}")
     return codes
+
+
+def _warn(text: str) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # a second, which a process that only compiles need not spend
+
+    warn_user(text, ConvergenceWarning)
 
 
 def _warn_unless_met(problem: ScaledProblem, dictionary: Array, codes: Any, bounds: Array) -> None:
@@ -237,11 +242,10 @@ def _warn_unless_met(problem: ScaledProblem, dictionary: Array, codes: Any, boun
     sizes = [np.linalg.norm(rescale(rows, -problem.exponents[:, None]), axis=1) for rows in (residual, problem.data)]
     n_unmet = int((sizes[0] > (bounds + UNMET) * sizes[1]).sum())
     if n_unmet:
-        warn_user(
+        _warn(
             f"{of(n_unmet, len(bounds), 'sample')} {agree(n_unmet, 'has', 'have')} no nonnegative codes within "
             f"epsilon={bounds.max():g}; {agree(n_unmet, 'it is', 'they are')} coded by nonnegative least "
-            "squares; pass a larger epsilon, or positive_code=False",
-            ConvergenceWarning,
+            "squares; pass a larger epsilon, or positive_code=False"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
+from roadict.aligned import aligned
 from roadict.coders.active import scatter, workspace
 from roadict.kernels import Workers
 
@@ -93,8 +94,8 @@ def scale_problem(
         observed=np.empty((0, 0), bool) if observed is None else np.ascontiguousarray(observed),
         exponents=exponents,
         rows=rows.astype(dtype),
-        columns=rows.T.astype(dtype, order="C"),
-        gram=(rows @ rows.T if with_gram else np.empty((0, 0))).astype(dtype),
+        columns=aligned(rows.T, dtype),
+        gram=aligned(rows @ rows.T if with_gram else np.empty((0, 0)), dtype),
         atom_exponents=atom_exponents,
     )
 

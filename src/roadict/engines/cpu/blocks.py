@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.aligned import aligned_zeros
 from roadict.engines.cpu import lanes, passes
-from roadict.engines.cpu.vectors import aligned_zeros
 from roadict.formulation import POWER_STEPS, RankOne, Sparse
 from roadict.kernels import Workers
 

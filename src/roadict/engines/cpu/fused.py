@@ -12,11 +12,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.aligned import aligned_zeros
 from roadict.engines.blocks import steps_of
 from roadict.engines.columns import MISFIT, N_SUMS
 from roadict.engines.cpu.blocks import RANK_ONE, SPARSE
 from roadict.engines.cpu.passes import BLOCK, Scratch, scratch
-from roadict.engines.cpu.vectors import aligned_zeros, width_of
+from roadict.engines.cpu.vectors import width_of
 from roadict.engines.measuring import measures_of
 from roadict.formulation import Problem
 from roadict.kernels import Workers

@@ -7,6 +7,7 @@ of bundles then need no shuffles and no horizontal sums, whatever the size of th
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.aligned import LINE_BYTES
 from roadict.engines.cpu.vectors import VECTOR_BYTES, load, prefetch, splat, store, vector_kernel
 from roadict.kernels import inlined
 
@@ -14,8 +15,6 @@ Array = NDArray[np.floating]
 
 TILE = 4
 """Rows and columns of Gram entries that a tile keeps in registers."""
-
-LINE_BYTES = 64
 
 DOMINANT = 0.75
 """Share of the trace at which the top eigenvalue is known to be the top one, and power steps settle in a few."""
@@ -139,25 +138,29 @@ def _power_step(gram, atoms, image, share, change, length):
 def _power_steps(gram, squared, atoms, image, lanes, tolerance):
     """Take the power steps of ``top_eigenvectors``; return whether all lanes have settled."""
     share, change, length, alive = lanes[0], lanes[1], lanes[2], lanes[3]
-    _normalise_trace(gram, alive)
-    squarings = 0
+    size, _, width = gram.shape
+    squarings, normalised, factor = 0, False, alive
     for _ in range(MAX_STEPS):
+        if not normalised:
+            _normalise_trace(gram, factor)
+            normalised, factor = True, length
         _power_step(gram, atoms, image, share, change, length)
         unsure = False
         settled = True
-        for w in range(len(alive)):
+        for w in range(width):
             if alive[w] > 0:
                 unsure |= share[w] < DOMINANT
                 settled &= change[w] <= tolerance * tolerance
         if settled and not unsure:
             return True
         if unsure and squarings < MAX_SQUARINGS:
-            for at in range(squared.size):
-                squared.flat[at] = 0
-            add_gram(gram, squared, gram.shape[0], gram, 0, 0)
+            for i in range(size):
+                for j in range(size):
+                    for w in range(width):
+                        squared[i, j, w] = 0
+            add_gram(gram, squared, size, gram, 0, 0)
             mirror(squared)
-            _normalise_trace(squared, length)
-            gram, squared = squared, gram
+            gram, squared, normalised = squared, gram, False
             squarings += 1
     return False
 

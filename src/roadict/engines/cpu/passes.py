@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.aligned import LINE_BYTES, aligned_zeros
 from roadict.engines.columns import DRIFT, ERROR, GAP, MISFIT, MOVED, OBJECTIVE, SIZE
-from roadict.engines.cpu.lanes import LINE_BYTES, add_gram, mirror, n_tiles, padded
-from roadict.engines.cpu.vectors import aligned_zeros, larger, load, splat, store, total, vector_kernel
+from roadict.engines.cpu.lanes import add_gram, mirror, n_tiles, padded
+from roadict.engines.cpu.vectors import larger, load, splat, store, total, vector_kernel
 from roadict.kernels import inlined
 
 Array = NDArray[np.floating]

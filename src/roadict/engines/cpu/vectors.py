@@ -4,7 +4,6 @@
 plain twin.
 """
 
-import math
 import warnings
 from functools import partial
 from types import ModuleType
@@ -12,7 +11,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 import roadict.engines.cpu.scalars as scalars
 from roadict.kernels import kernel
@@ -45,11 +43,3 @@ vector_kernel = partial(kernel, ordered=_kind is scalars, allocates=False)
 def width_of(dtype: np.dtype[Any]) -> int:
     """Numbers per vector."""
     return max(1, VECTOR_BYTES // dtype.itemsize)
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros from a multiple of the length of vectors on, so that none lies in two cache lines, as in NumPy's arrays."""
-    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.zeros(n_bytes + VECTOR_BYTES, np.uint8)
-    start = -memory.ctypes.data % VECTOR_BYTES
-    return memory[start : start + n_bytes].view(dtype).reshape(shape)
