@@ -240,7 +240,7 @@ def choose_epsilon(
         searches = plan.scarce or (plan.search_is_cheap and (signed or not noisy))
         outcome, atoms = yield from learn_atoms(plan, start, settings, view, journal, searches)
         stopped = outcome if outcome.stop_reason == "callback" else None
-        if stopped is not None and stop_requested():
+        if stopped is not None:
             if earlier is not None and (searches or not noisy):
                 atoms, stopped = earlier
             if curves:
