@@ -1,13 +1,16 @@
-"""Writes the results of a benchmark to a section of RESULTS.md, with the command that produced it."""
+"""Writes the results of a benchmark to a section of RESULTS.md, with its command, commit and a digest of the code."""
 
+import os
 import platform
 import re
+import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 from roadict import __version__
+from roadict.experiments.provenance import COMMIT_VARIABLE, code_digest
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 HEAD = "# Measured\n\nEach section is written by the command under its title; ratios are from one run.\n"
@@ -35,7 +38,8 @@ def write_section(title, command, body):
     """Replace or append the section of this title."""
     packages = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "scikit-learn"))
     python = f"Python {platform.python_version()}, roadict {__version__}"
-    machine = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {_cpu()}, {python}, {packages}{_gpu()}"
+    code = f"commit {_commit()}, code {measured_code(command)}"
+    machine = f"{datetime.now(UTC):%Y-%m-%d}, {code}, {platform.machine()}, {_cpu()}, {python}, {packages}{_gpu()}"
     section = f"## {title}\n\n`{command}`\n\n{body.strip()}\n\n({machine})\n"
     text = RESULTS.read_text() if RESULTS.exists() else HEAD
     parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
@@ -46,6 +50,22 @@ def write_section(title, command, body):
         parts.append("\n" * (not parts[-1].endswith("\n\n")) + section)
     RESULTS.write_text("".join(parts).rstrip() + "\n")
     print(section)
+
+
+def measured_code(command):
+    """Digest of what a command runs: its script, and all that this imports from roadict and from its own folder."""
+    [script] = [Path(__file__).with_name(Path(word).name) for word in command.split() if word.endswith(".py")]
+    return code_digest([script], skipped=[Path(__file__)])
+
+
+def _commit():
+    """The commit of the code, with "-dirty" if files of code were changed since."""
+    if named := os.environ.get(COMMIT_VARIABLE):
+        return named
+    git = ["git", "-C", str(RESULTS.parents[1])]
+    commit = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)
+    changed = subprocess.run([*git, "status", "--porcelain", "--", "*.py"], capture_output=True, text=True, check=True)
+    return commit.stdout.strip() + ("-dirty" if changed.stdout else "")
 
 
 def _gpu():

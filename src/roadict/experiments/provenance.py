@@ -4,6 +4,7 @@ import ast
 import hashlib
 import os
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -54,28 +55,46 @@ def sources_digest(learner: str) -> str:
 
     So a row is computed again if, and only if, code has changed that its numbers may depend on.
     """
-    found = {PACKAGE / name for name in ALONE}
-    waiting = [PACKAGE / name for name in ROOTS[learner]]
+    return code_digest([PACKAGE / name for name in ROOTS[learner]], [PACKAGE / name for name in ALONE])
+
+
+def code_digest(roots: Iterable[Path], alone: Iterable[Path] = (), skipped: Iterable[Path] = ()) -> str:
+    """Digest of the statements of files and of all that they import from this package, or from their own folder.
+
+    Parameters
+    ----------
+    roots : iterable of Path
+    alone : iterable of Path
+        Files that count without what they import.
+    skipped : iterable of Path
+        Files that do not count.
+    """
+    found, waiting, left_out = {*alone}, [*roots], {*skipped}
     while waiting:
-        if (path := waiting.pop()) not in found:
+        if (path := waiting.pop()) not in found | left_out:
             found.add(path)
             waiting += _imported(path)
     total = hashlib.sha256()
     for path in sorted(found):
-        total.update(f"{path.relative_to(PACKAGE).as_posix()}\n{_statements(path.read_text('utf-8'))}\n".encode())
+        name = path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else path.name
+        total.update(f"{name}\n{_statements(path.read_text('utf-8'))}\n".encode())
     return total.hexdigest()[:16]
 
 
 @cache
 def _imported(path: Path) -> tuple[Path, ...]:
-    """Files of this package that a file imports, anywhere in it."""
+    """Files of this package that a file imports, anywhere in it, and those of its own folder if that is elsewhere."""
     found = []
     for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "roadict":
+        if isinstance(node, ast.ImportFrom) and node.module:
             found += [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names if alias.name.split(".")[0] == "roadict"]
-    paths = {_file_of(name.split(".")[1:]) for name in found}
+            found += [alias.name for alias in node.names]
+    own = [name.split(".")[1:] for name in found if name.split(".")[0] == "roadict"]
+    paths = {_file_of(parts) for parts in own}
+    if not path.is_relative_to(PACKAGE):
+        beside = {path.with_name(f"{name.split('.')[0]}.py") for name in found}
+        paths |= {neighbour for neighbour in beside if neighbour.is_file()}
     return tuple(sorted(path for path in paths if path is not None))
 
 

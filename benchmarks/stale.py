@@ -1,0 +1,40 @@
+"""List the sections of RESULTS.md that are older than the code they measure: python benchmarks/stale.py
+
+A section names a digest of its script and of all that this imports from roadict, without comments and docstrings. The
+exit status is 1 if any is listed.
+"""
+
+import re
+import sys
+
+from results import RESULTS, measured_code
+
+SECTION = re.compile(r"^## (.+)\n\n`([^`]+)`\n", re.MULTILINE)
+CODE = re.compile(r"^\(.*, commit (\S+), code (\w+), .*\)$", re.MULTILINE)
+
+
+def stale_sections(text):
+    """Title, command and reason of every section that does not show the present code."""
+    for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]:
+        head, written = SECTION.match(part), CODE.search(part)
+        title = part.split("\n", 1)[0].removeprefix("## ")
+        if head is None:
+            yield title, "", "no command under its title"
+        elif written is None:
+            yield title, head[2], "names no commit and no code"
+        elif written[2] != measured_code(head[2]):
+            yield title, head[2], f"the code has changed since commit {written[1]}"
+
+
+def main():
+    """Print the list."""
+    text = RESULTS.read_text(encoding="utf-8")
+    found = list(stale_sections(text))
+    for title, command, reason in found:
+        print(f"{title}: {reason}{command and '; run: ' + command}")
+    print(f"{len(found)} of {len(re.findall('^## ', text, flags=re.MULTILINE))} sections are stale")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""benchmarks/stale.py lists the sections of RESULTS.md that are older than the code they measure."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+SCRIPT = "import other\nfrom results import write_section\nfrom roadict import metrics\n"
+RECORD = "from results import write_section; write_section('Speed', 'python benchmarks/speed.py --trials 3', '1 s')"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with results of one benchmark and its neighbour, as RESULTS.md tells."""
+    benchmarks = tmp_path / "benchmarks"
+    benchmarks.mkdir()
+    for name in ("results.py", "stale.py"):
+        shutil.copy(BENCHMARKS / name, benchmarks)
+    (benchmarks / "speed.py").write_text(SCRIPT)
+    (benchmarks / "other.py").write_text("LENGTH = 3\n")
+    python(benchmarks, "-c", RECORD)
+    return benchmarks
+
+
+def python(folder, *arguments):
+    environment = {"PYTHONPATH": str(folder), "ROADICT_COMMIT": "0123456789"}
+    return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def listed(folder):
+    done = python(folder, str(folder / "stale.py"))
+    assert done.stderr == ""
+    assert done.returncode == (done.stdout != "0 of 1 sections are stale\n")
+    return done.stdout
+
+
+def test_a_new_section_is_not_stale_whatever_comments_say(folder):
+    assert listed(folder) == "0 of 1 sections are stale\n"
+    (folder / "other.py").write_text("# atoms\nLENGTH = 3\n")
+    assert listed(folder) == "0 of 1 sections are stale\n"
+
+
+@pytest.mark.parametrize("changed", ["speed.py", "other.py"])
+def test_a_change_of_the_script_or_of_what_it_imports_is_noticed(folder, changed):
+    with (folder / changed).open("a") as file:
+        file.write("MORE = 1\n")
+    assert listed(folder).startswith(
+        "Speed: the code has changed since commit 0123456789; run: python benchmarks/speed.py"
+    )
+
+
+def test_a_section_without_commit_is_stale(folder):
+    head = "# Measured\n\n## Speed\n\n"
+    (folder / "RESULTS.md").write_text(head + "`python benchmarks/speed.py`\n\n1 s\n\n(2026-11-17)\n")
+    assert listed(folder).startswith("Speed: names no commit and no code; run: python benchmarks/speed.py\n")
+    (folder / "RESULTS.md").write_text(head + "Measured by hand.\n")
+    assert listed(folder).startswith("Speed: no command under its title\n")
