@@ -12,9 +12,11 @@ NOISE_FREE = Experiment(
     "Two-stage methods code by OMP with the true number of coefficients, unknown to ROAD; 300 iterations each.",
     (
         Panel("16-32-3", "16 features, 32 atoms, 3 nonzeros", samples((100, 200, 300, 400), 16, 32, sparsity=3)),
-        Panel("24-48-3", "24 features, 48 atoms, 3 nonzeros", samples((150, 200, 300, 500), 24, 48, sparsity=3)),
-        Panel("24-48-6", "24 features, 48 atoms, 6 nonzeros", samples((400, 600, 1000), 24, 48, sparsity=6)),
-        Panel("32-64-6", "32 features, 64 atoms, 6 nonzeros", samples((350, 500, 800), 32, 64, sparsity=6)),
+        Panel(
+            "24-48-3", "24 features, 48 atoms, 3 nonzeros", samples((150, 200, 300, 350, 400, 500), 24, 48, sparsity=3)
+        ),
+        Panel("24-48-6", "24 features, 48 atoms, 6 nonzeros", samples((400, 500, 600, 800, 1000), 24, 48, sparsity=6)),
+        Panel("32-64-6", "32 features, 64 atoms, 6 nonzeros", samples((350, 425, 500, 800), 32, 64, sparsity=6)),
     ),
     SYNTHETIC,
 )
