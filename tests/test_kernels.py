@@ -1,9 +1,11 @@
-"""The solver that kernels share; threads are in tests/engines/test_engines.py, the cache in test_kernel_cache.py."""
+"""The solver that kernels share, and their threads; the cache is in test_kernel_cache.py."""
+
+import threading
 
 import numpy as np
 import pytest
 
-from roadict.kernels import solve_positive
+from roadict.kernels import Workers, solve_positive
 
 
 @pytest.mark.parametrize(("dtype", "close"), [(np.float64, 1e-9), (np.float32, 1e-2)])
@@ -28,3 +30,20 @@ def test_dependent_directions_get_zero_and_the_system_is_solved_all_the_same(ran
     solve_positive(matrix.copy(), len(solution), solution)
     np.testing.assert_allclose(matrix @ solution, target, atol=1e-9)
     assert not solution[1::2].any()
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_after_a_failure_of_the_caller_the_other_threads_take_no_more_tasks(failure):
+    started, failed = [], threading.Event()
+    caller = threading.current_thread()
+
+    def task(index):
+        started.append(index)
+        if threading.current_thread() is caller:
+            failed.set()
+            raise failure
+        failed.wait(10)
+
+    with Workers(2) as workers, pytest.raises(failure):
+        workers.run(task, 1000)
+    assert len(started) < 10

@@ -1,6 +1,6 @@
-"""Arrays that start at a cache line, so that no vector of theirs lies in two, as in NumPy's own arrays.
+"""Arrays that start at a cache line, so that no vector of a kernel lies in two.
 
-Where NumPy's arrays start depends on what else has been allocated, and with it up to a tenth of a kernel's time.
+Where NumPy's own arrays start depends on what else has been allocated, and with it up to a tenth of a kernel's time.
 """
 
 import math

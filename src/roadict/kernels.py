@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -68,10 +69,10 @@ class Workers:
 
         ``advance`` is called with the number done, always in the caller's thread: it may be a user's function.
         """
-        turns, finished = itertools.count(), itertools.count(1)
+        turns, finished, broken = itertools.count(), itertools.count(1), threading.Event()
 
         def work(report: Callable[[int], Any] | None) -> None:
-            while (i := next(turns)) < count:
+            while not broken.is_set() and (i := next(turns)) < count:
                 task(i)
                 done = next(finished)
                 if report is not None:
@@ -82,6 +83,9 @@ class Workers:
             others = [self._pool.submit(work, None) for _ in range(min(self.n_threads, count) - 1)]
         try:
             work(advance)
+        except BaseException:  # Ctrl-C too: the other threads take no more
+            broken.set()
+            raise
         finally:
             for other in others:
                 other.result()

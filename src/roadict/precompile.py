@@ -37,12 +37,15 @@ class Recipe(NamedTuple):
         Calls it on a small problem of a dtype.
     seconds : float
         What it takes, to tell how much is left; as ``python benchmarks/compile.py`` finds it.
+    always_double : bool
+        Whether it is for float64 alone, whatever the dtype of the data.
     """
 
     module: str
     kernel: str
     compile: Callable[[np.dtype[Any]], object]
     seconds: float
+    always_double: bool = False
 
 
 def _problem(dtype: DTypeLike) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
@@ -77,20 +80,20 @@ def _polish(dtype: np.dtype[Any]) -> None:
 
 RECIPES = {
     "engine": Recipe("roadict.engines.cpu.passes", "exact_chunk", _iterate, 4.5),
-    "polish": Recipe("roadict.coders.polish", "_polish_chunk", _polish, 1.5),
+    "polish": Recipe("roadict.coders.polish", "_polish_chunk", _polish, 2.0, always_double=True),
     "basis-pursuit": Recipe(
-        "roadict.coders.basis_pursuit", "_basis_pursuit_chunk", partial(_encode, "basis-pursuit"), 4.0
+        *("roadict.coders.basis_pursuit", "_basis_pursuit_chunk", partial(_encode, "basis-pursuit"), 4.0),
+        always_double=True,
     ),
     "lasso": Recipe("roadict.coders.lasso", "_lasso_chunk", partial(_encode, "lasso"), 4.5),
 }
-ALWAYS_DOUBLE = ("polish", "basis-pursuit")
 
 
 def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
     """Compile the kernels named, for data of a dtype, if at least two of them are not in the cache.
 
-    This process takes the first, the other one the last, until none is left. What goes wrong is not told: such kernels
-    are compiled on first use.
+    This process takes the first, the other one the last, until none is left. What goes wrong in the other is not told:
+    such kernels are compiled on first use.
     """
     number = np.dtype(dtype)
     waiting = deque(name for name in names if not _is_compiled(name, number))
@@ -143,13 +146,20 @@ def _share(waiting: "deque[str]", helper: "subprocess.Popen[bytes]", dtype: np.d
 
     feeder = threading.Thread(target=feed, daemon=True)
     feeder.start()
-    with suppress(IndexError), np.errstate(all="ignore"):
-        while waiting:
-            name = waiting.popleft()
+    with np.errstate(all="ignore"):
+        while (name := _first(waiting)) is not None:
             RECIPES[name].compile(dtype)
             done.append(name)
             compiling.report(min(len(done), total - 1), total, _seconds(set(names) - set(done)))
     feeder.join(PATIENCE * _seconds(names))
+
+
+def _first(waiting: "deque[str]") -> str | None:
+    """Take the first name; None: the thread that feeds the helper has taken the last."""
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
 
 
 def _seconds(names: Iterable[str]) -> float:
@@ -160,7 +170,7 @@ def _seconds(names: Iterable[str]) -> float:
 def _is_compiled(name: str, dtype: np.dtype[Any]) -> bool:
     recipe = RECIPES[name]
     kernel = getattr(import_module(recipe.module), recipe.kernel)
-    return is_compiled(kernel, np.dtype(np.float64) if name in ALWAYS_DOUBLE else dtype)
+    return is_compiled(kernel, np.dtype(np.float64) if recipe.always_double else dtype)
 
 
 def _is_python() -> bool:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from coding import code, fit, lasso_gap, unit_rows
-from roadict.coders.lasso import lasso_block
 
 
 def patches(n, seed=0):
@@ -66,14 +65,3 @@ def test_threads_and_chunks_do_not_matter_in_either_dtype(algorithm, arguments, 
     np.testing.assert_array_equal(code(data, dictionary, algorithm, n_jobs=3, **arguments), codes)
     for part in (slice(0, 1), slice(700, 741)):
         np.testing.assert_array_equal(code(data[part], dictionary, algorithm, **arguments), codes[part])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_lasso_block_equals_the_coder(dtype):
-    data, dictionary = (array.astype(dtype) for array in patches(100))
-    truth = code(data, dictionary, "lasso", alpha=0.05)
-    products, gram = data @ dictionary.T, dictionary @ dictionary.T
-    for start in (np.zeros_like(truth), truth, -truth):
-        codes = start.copy()
-        assert lasso_block(products, np.square(data, dtype=float).sum(axis=1), gram, 0.05, codes, 36) == 0
-        np.testing.assert_allclose(codes, truth, atol=1e-10 if dtype == np.float64 else 1e-3)

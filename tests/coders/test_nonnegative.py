@@ -11,7 +11,6 @@ from sklearn.linear_model import Lasso
 
 from coding import K, M, code, samples, unit_rows
 from roadict.coders import registry
-from roadict.coders.lasso import lasso_block
 from roadict.coders.polish import merge_duplicates, polish_codes
 from roadict.coders.registry import CODER_PARAMETERS, NONNEGATIVE, encode_sparse
 from roadict.constraints import Constraints
@@ -79,17 +78,6 @@ def test_lasso_in_float32_is_optimal_to_its_rounding():
     assert violation(data.astype(float), single.astype(float), dictionary.astype(float), 0.3) < 1e-4
     double = code(data.astype(float), dictionary.astype(float), "lasso", alpha=0.3, positive=True)
     np.testing.assert_allclose(single, double, atol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_lasso_block_equals_the_coder(dtype):
-    dictionary, data = unit_rows((90, 36)).astype(dtype), samples(100, 36).astype(dtype)
-    truth = code(data, dictionary, "lasso", alpha=0.3, positive=True)
-    products, gram = data @ dictionary.T, dictionary @ dictionary.T
-    for start in (np.zeros_like(truth), truth, -truth):
-        codes = start.copy()
-        assert lasso_block(products, np.square(data, dtype=float).sum(axis=1), gram, 0.3, codes, 36, True) == 0
-        np.testing.assert_allclose(codes, truth, atol=1e-10 if dtype == np.float64 else 1e-3)
 
 
 def test_default_weights_are_shares_of_the_largest_positive_correlation():

@@ -6,6 +6,8 @@ from roadict.kernels import inlined, kernel, solve_factor
 
 NEGLIGIBLE = 1e-13
 """Correlations of a residual below this share of the sample's norm are rounding errors."""
+VANISHING = 1e-20
+"""Atoms of a smaller squared norm over the observed features, of order one in all, are not used."""
 DEPENDENT = 1e-10
 """An atom with less than this share of its squared norm outside the span of others counts as dependent on them."""
 
@@ -66,7 +68,7 @@ def atom_weights(columns, gram, seen, out):
             for k in range(len(out)):
                 out[k] += column[k] * column[k]
     for k in range(len(out)):
-        out[k] = 1.0 / np.sqrt(out[k]) if out[k] > 1e-20 else 0.0
+        out[k] = 1.0 / np.sqrt(out[k]) if out[k] > VANISHING else 0.0
 
 
 @kernel

@@ -14,15 +14,13 @@ from roadict.coders.active import (
     leaf,
     remove_atom,
     reset,
-    scatter,
     solve_support,
     take_atom,
     update_correlations,
-    workspace,
     write_support,
 )
 from roadict.coders.kernels import absolute_weight
-from roadict.coders.scaling import ScaledProblem, empty_supports, encode_supports
+from roadict.coders.scaling import ScaledProblem, encode_supports
 from roadict.kernels import inlined
 
 Array = NDArray[np.floating]
@@ -142,14 +140,10 @@ def solve_lasso(work, rows, columns, gram, seen, square, largest, initial, alpha
 
 @coder
 def _lasso_chunk(rows, columns, gram, observed, samples, squares, signs, work, out, alpha, floor, bound, rounding):
-    """Code samples, or, if there are no columns, samples whose correlations with the atoms are given instead."""
+    """Code samples; return the number of those whose gap is not closed."""
     n_unconverged, position = 0, 0
     for n in range(len(samples)):
-        if len(columns) > 0:
-            correlate_sample(work, columns, samples[n])
-        else:
-            for k in range(len(work.start)):
-                work.start[k] = samples[n, k]
+        correlate_sample(work, columns, samples[n])
         size, largest = np.int64(0), reset(work)
         weight = max(absolute_weight(alpha[n], largest), floor * largest)
         if weight < largest:
@@ -197,55 +191,6 @@ def lasso(
     constants = tolerances(problem.rows.dtype)
     options: dict[str, Any] = {"start": start, "sparse": sparse, "n_jobs": n_jobs, "positive": positive}
     return encode_supports(_lasso_chunk, problem, alpha, *constants, **options)
-
-
-def lasso_block(
-    correlations: Array,
-    squares: Array,
-    gram: Array,
-    alpha: float,
-    codes: Array,
-    n_features: int,
-    positive: bool = False,
-) -> int:
-    """Replace codes of complete samples by the minima of ``½‖sample - codes @ dictionary‖² + alpha Σ|codes|``.
-
-    For callers that have products of data and atoms; data and atoms should be of order one. All arrays are
-    C-contiguous and float64, or float32 except for the squares. Releases the GIL: blocks may run on threads.
-
-    Parameters
-    ----------
-    correlations : array of shape (n_samples, n_components)
-        ``data @ dictionary.T``
-    squares : array of shape (n_samples,)
-        Squared norms of the samples, float64.
-    gram : array of shape (n_components, n_components)
-        ``dictionary @ dictionary.T``
-    alpha : float
-    codes : array of shape (n_samples, n_components)
-        Initial codes, whose signs are tried first; overwritten by the result.
-    n_features : int
-        Bounds the number of nonzero codes.
-    positive : bool
-        Whether codes must not be negative.
-
-    Returns
-    -------
-    int
-        Number of samples whose duality gap is not closed, as in ``lasso``.
-    """
-    n_samples, n_components = codes.shape
-    out = empty_supports(n_samples, n_components, n_features)
-    nothing, all_observed = np.empty((0, n_features), codes.dtype), np.empty((n_samples, 0), bool)
-    floor, bound, rounding = tolerances(codes.dtype)
-    work = workspace(gram, n_components, n_features, codes.dtype, positive)
-    n_unconverged: int = _lasso_chunk(
-        *(nothing, nothing, gram, all_observed, correlations, squares, codes, work, out),
-        *(np.full(n_samples, float(alpha)), floor, bound, rounding),
-    )
-    codes[:] = 0
-    scatter(*out, codes)
-    return n_unconverged
 
 
 def tolerances(dtype: np.dtype[Any]) -> tuple[float, float, float]:

@@ -20,14 +20,12 @@ from roadict.coders.active import (
     workspace,
     write_support,
 )
-from roadict.coders.kernels import NEGLIGIBLE
+from roadict.coders.kernels import NEGLIGIBLE, VANISHING
 from roadict.coders.scaling import CHUNK, MAX_CHUNK, ScaledProblem, empty_supports, encode_supports
 from roadict.kernels import Workers, inlined
 
 Array = NDArray[np.floating]
 
-VANISHING = 1e-20
-"""Atoms of a smaller squared norm over the observed features, of order one in all, are not used."""
 MAX_ENTRIES = 20
 """Maximum number of entries into the support, per atom of the dictionary, if codes must not be negative."""
 
@@ -208,8 +206,6 @@ def _nonnegative_chunk(
             for i in range(size):
                 codes[i] = work.steps[i]
             square = _misfit(work, size, rows, seen, samples[n])
-        for i in range(size):
-            codes[i] = max(codes[i], 0.0)
         position = write_support(work, size, n, position, out)
     return 0
 

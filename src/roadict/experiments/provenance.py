@@ -22,7 +22,9 @@ ROOTS = {
 """Files of the learners of ``Method.learner``, and of what their trials are made of and measured by."""
 ALONE = ("experiments/trial.py", "experiments/images.py", "estimators/alternating.py")
 """Files that count without what they import, which is all learners."""
-WITHOUT_NUMBERS = ("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "progress", "wording")
+WITHOUT_NUMBERS = (
+    *("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "precompile", "progress", "wording"),
+)
 """Packages and modules that no result depends on."""
 
 

@@ -66,7 +66,7 @@ def write_model(
     """
     if not kind.isprintable() or not kind.strip():
         raise ValueError(f"kind={kind!r} must be a printable, non-empty string; pass for example 'ROAD'")
-    entries: dict[str, NDArray[Any]] = {
+    entries: dict[str, Any] = {
         "format": np.array(FORMAT),
         "format_version": np.array(FORMAT_VERSION),
         "written_by": np.array(_written_by()),
@@ -78,7 +78,7 @@ def write_model(
     for name, values in arrays.items():
         entries[name] = _plain_array(name, values)
     with atomic_write(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **entries)
+        np.savez_compressed(file, **entries)
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
