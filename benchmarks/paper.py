@@ -98,7 +98,7 @@ def headline(rows):
 
 def claims(rows):
     """How many claims hold; tentative ones are counted apart."""
-    found = verdicts(rows)
+    found = [verdict for verdict in verdicts(rows) if EXPERIMENTS[verdict.experiment].of_paper]
     number = Counter(verdict.outcome for verdict in found if not verdict.tentative)
     words = {outcome: "with too few rows" if outcome == TOO_FEW else outcome for outcome in OUTCOMES}
     parts = [f"{number[outcome]} {words[outcome]}" for outcome in OUTCOMES if number[outcome]]

@@ -95,12 +95,35 @@ def test_number_and_size_of_runs_are_bounded(runs, monkeypatch):
     assert [run.id for run in runs.listed()] == [last.folder.name]
 
 
-def test_runs_of_more_than_a_week_ago_are_removed_at_the_start(runs, tmp_path):
+def test_a_copy_under_way_in_another_studio_is_not_pruned(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(past, "MAX_RUNS", 1)
+    finished(runs)
+    under_way = tmp_path / "store" / ".partial-2"
+    shutil.copytree(tmp_path / "store" / runs.listed()[0].id, under_way)
+    last = finished(runs)
+    assert [run.id for run in runs.listed()] == [last.folder.name]
+    assert under_way.exists()
+
+
+def test_runs_of_more_than_a_week_ago_are_removed(runs, tmp_path):
     old, recent = finished(runs), finished(runs)
     for job, days in ((old, 7.1), (recent, 6.9)):
         then = time.time() - days * 24 * 3600
         os.utime(tmp_path / "store" / job.folder.name, (then, then))
+    assert [run.id for run in runs.listed()] == [recent.folder.name], "by a studio that has run all the time"
     assert [run.id for run in studio(tmp_path, "second").listed()] == [recent.folder.name]
+
+
+@pytest.mark.parametrize("damage", ["status", "arrays"])
+def test_a_run_of_another_release_is_refused_in_words(runs, tmp_path, damage):
+    folder = tmp_path / "store" / finished(runs).folder.name
+    if damage == "status":
+        record = json.loads((folder / "roadict-run.json").read_text())
+        (folder / "roadict-run.json").write_text(json.dumps(record | {"status": {"unknown": 1}}))
+    else:
+        (folder / "roadict-run.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="This run cannot be read: .*; run its command again"):
+        studio(tmp_path, "second").open(folder.name)
 
 
 def test_all_runs_are_cleared(runs, tmp_path):
@@ -196,6 +219,16 @@ def test_closed_pages_leave_their_jobs_to_the_next(tmp_path):
     assert queue.adopt(last) is job
     queue.cancel(last)
     assert job.state == "cancelled"
+    queue.close()
+
+
+def test_a_page_closed_while_its_job_is_prepared_leaves_it_to_the_next(tmp_path):
+    queue, next_page = jobs.JobQueue(), jobs.Owner("pictures", "next")
+    queue.abandon("mine")
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, jobs.Owner("pictures", "mine"))
+    job.run = lambda: None  # it only waits
+    queue.submit(job)
+    assert queue.adopt(next_page) is job
     queue.close()
 
 

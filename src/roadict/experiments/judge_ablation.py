@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.experiments.ablation import ABLATION
+from roadict.experiments.intervals import mean_interval
 from roadict.experiments.judgement import DEFAULTS, FOUND, TOO_FEW, Outcome, Verdict
 from roadict.experiments.rows import Row
 from roadict.wording import plural
@@ -58,9 +59,7 @@ def _size(panel: str, problem: dict[str, Any]) -> str:
 
 def leads(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
     """Whether the first finds more, by more than two standard errors of the paired difference."""
-    gains = first - second
-    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
-    return bool(gains.mean() > 2 * error)
+    return len(first) > 1 and mean_interval(first - second).sign > 0
 
 
 def _against_the_others(problems: dict[str, Found]) -> Verdict:

@@ -112,7 +112,7 @@ def best_in_time(
 def _one_fit(problem: PlantedProblem, seed: int, n_init: int | None) -> tuple[Candidate, float]:
     """Fit ROAD with its defaults, but for the number of starts; returns the CPU seconds too.
 
-    Remembered: the trials of the other methods, which come next, need the time.
+    Remembered by each process: the trials of the other methods, which come next, need the time.
     """
     data, began = _planted(problem, seed).data, time.process_time()
     model = ROAD(problem.n_components, n_init=n_init, engine="numba", random_state=seed, n_jobs=1).fit(data)

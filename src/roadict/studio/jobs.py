@@ -256,6 +256,7 @@ class JobQueue:
             self._unfinished = [other for other in self._unfinished if not other.ended.is_set()]
             if len(self._unfinished) >= MAX_UNFINISHED:
                 raise ValueError(f"{len(self._unfinished)} jobs are waiting already; try again when some are done")
+            job.abandoned = job.owner.page in self._closed  # while its inputs were copied
             self._unfinished.append(job)
             self._worker.submit(job.run)
 

@@ -10,8 +10,10 @@ import secrets
 import shutil
 import threading
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -33,7 +35,7 @@ MAX_AGE = 7 * _DAY
 NOBODY = Owner("", "")
 _RECORD, _ARRAYS, _PARTIAL = "roadict-run.json", "roadict-run.npz", ".partial-"
 _THUMBNAIL = (112, 84)
-_DAMAGED = (OSError, ValueError, KeyError, TypeError)
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,7 @@ class PastRuns:
         self._work = work
         self._store = store
         self._lock = threading.Lock()
-        oldest = time.time() - MAX_AGE
-        for folder in self._folders():
-            if folder.stat().st_mtime < oldest:
-                shutil.rmtree(folder, ignore_errors=True)
+        self._expire()
 
     def new_folder(self) -> Path:
         """Create a folder for a job."""
@@ -115,9 +114,10 @@ class PastRuns:
         self._prune()
 
     def listed(self) -> list[PastRun]:
-        """Runs that can be shown, newest first."""
+        """Runs that can be shown, newest first; those older than a week are deleted."""
+        self._expire()
         runs = []
-        for folder in self._folders():
+        for folder in self._complete():
             with contextlib.suppress(*_DAMAGED):
                 record = json.loads((folder / _RECORD).read_text("utf-8"))
                 shown = {field.name: record[field.name] for field in dataclasses.fields(PastRun) if field.name != "id"}
@@ -134,7 +134,10 @@ class PastRuns:
                 partial = self._work / f"{_PARTIAL}{run_id}"
                 shutil.copytree(self._store / run_id, partial, dirs_exist_ok=True)
                 partial.rename(folder)
-        return _read_job(folder)
+        try:
+            return _read_job(folder)
+        except _DAMAGED as error:
+            raise ValueError(f"This run cannot be read: {error}; run its command again") from error
 
     def clear(self) -> None:
         """Delete all past runs."""
@@ -144,11 +147,24 @@ class PastRuns:
     def _folders(self) -> list[Path]:
         return sorted(self._store.iterdir()) if self._store.is_dir() else []
 
+    def _complete(self) -> list[Path]:
+        """Folders without those that a studio is still copying."""
+        return [folder for folder in self._folders() if not folder.name.startswith(_PARTIAL)]
+
+    def _expire(self) -> None:
+        """Delete what is older than a week."""
+        oldest = time.time() - MAX_AGE
+        for folder in self._folders():
+            with contextlib.suppress(FileNotFoundError):  # another studio has deleted it
+                if folder.stat().st_mtime < oldest:
+                    self._remove(folder)
+
     def _prune(self) -> None:
         """Delete the oldest runs beyond the bounds."""
         size = 0
-        for count, folder in enumerate(reversed(self._folders())):
-            size += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        for count, folder in enumerate(reversed(self._complete())):
+            with contextlib.suppress(FileNotFoundError):
+                size += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             if count and (count >= MAX_RUNS or size > MAX_BYTES):
                 self._remove(folder)
 
@@ -160,7 +176,7 @@ class PastRuns:
 def _record(job: Job) -> None:
     """Write what the files of a job do not say: its command, its output and what the strip shows."""
     status = {field.name: getattr(job.status, field.name) for field in dataclasses.fields(JobStatus)}
-    arrays = {name: value for name, value in status.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Any] = {name: value for name, value in status.items() if isinstance(value, np.ndarray)}
     headline, thumbnail = _shown(job)
     record = {
         "arguments": job.command.arguments,
@@ -172,7 +188,7 @@ def _record(job: Job) -> None:
         "thumbnail": thumbnail,
         "status": {name: value for name, value in status.items() if name not in arrays},
     }
-    np.savez(job.folder / _ARRAYS, allow_pickle=False, **arrays)
+    np.savez(job.folder / _ARRAYS, **arrays)
     (job.folder / _RECORD).write_text(json.dumps(record), "utf-8")
 
 
