@@ -122,7 +122,7 @@ def test_a_run_of_another_release_is_refused_in_words(runs, tmp_path, damage):
         (folder / "roadict-run.json").write_text(json.dumps(record | {"status": {"unknown": 1}}))
     else:
         (folder / "roadict-run.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="This run cannot be read: .*; run its command again"):
+    with pytest.raises(ValueError, match=r"This run cannot be read: .*; run its command again"):
         studio(tmp_path, "second").open(folder.name)
 
 
