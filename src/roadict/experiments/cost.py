@@ -27,6 +27,7 @@ _ZEBRA = {
     "road-omp": 38.0,
     "blotless-lasso": 38.0,
     "blotless-omp": 15.0,
+    **dict.fromkeys(("blotless-lasso-long", "ksvd-lasso-long", "mod-lasso-long"), 45.0),
     "ksvd-lasso": 12.0,
     "mod-lasso": 10.0,
 }

@@ -84,6 +84,12 @@ def pictures(method: str, label: str, coder: str) -> Method:
     return Method(f"{method}-{coder}", f"{label}, {names[coder]}", "picture", parameters)
 
 
+def long_run(method: str, label: str, max_iter: int) -> Method:
+    """A two-stage learner with the Lasso and its own number of iterations, a sixth of ``max_iter``."""
+    parameters = (*pictures(method, label, "lasso").parameters, ("max_iter", max_iter))
+    return Method(f"{method}-lasso-long", f"{label}, Lasso, as long as ROAD", "picture", parameters)
+
+
 _CONSTANT = (("rho", 10.0), ("max_iter", ITERATIONS), ("tol", 0.0), ("n_init", 1))
 ROAD_PAPER = Method("road-paper", "ROAD, ρ = 10", "road", _CONSTANT, true_noise=True)
 ROAD_DEFAULTS = Method("road-defaults", "ROAD, our defaults", "road", true_noise=True, own_start=True)
@@ -120,6 +126,8 @@ ROAD_PICTURE_PAPER = Method(
     "picture",
     (*pictures("road", "", "lasso").parameters, ("epsilon", 0.0), ("rho", 10.0)),
 )
+LONG = (long_run("blotless", "BLOTLESS", 120), long_run("ksvd", "K-SVD", 450), long_run("mod", "MOD", 570))
+"""Two-stage methods on the zebra, with iterations for the CPU time of ROAD."""
 PICTURES = (
     BICUBIC,
     ROAD_PICTURE_PAPER,

@@ -39,7 +39,7 @@ class PictureProblem:
     Attributes
     ----------
     picture : {"digit", "zebra"}
-    approach : {"yang", "zeyde"}
+    approach : {"yang", "zeyde", "yang-literal", "zeyde-literal"}
     source : str
         Where the pictures come from.
     digest : str

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.estimators import ROAD, AlternatingDictionaryLearning
 from roadict.linalg import unit_rows
-from roadict.progress.terminal import Progress
+from roadict.progress.terminal import Progress, silent
 from roadict.ranks.comm import alone
 from roadict.road.floor import auto_epsilon, smallest_error
 from roadict.runs.snapshot import Callback, Snapshot
@@ -50,7 +50,59 @@ def learn_dictionary(
     engine: str = "auto",
     callback: Callback | None = None,
 ) -> Array:
-    """Learn unit atoms from samples.
+    """Learn unit atoms from samples: those of ``learn_model``, or for "random" some of the samples.
+
+    The other parameters are those of ``learn_model``.
+
+    Returns
+    -------
+    array of shape (n_components, n_features)
+    """
+    if method == "random":
+        return random_atoms(data, n_components, seed)
+    model = learn_model(
+        data,
+        n_components,
+        method=method,
+        epsilon=epsilon,
+        max_iter=max_iter,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
+        rho=rho,
+        lasso_share=lasso_share,
+        n_nonzero_coefs=n_nonzero_coefs,
+        engine=engine,
+        callback=callback,
+    )
+    atoms: Array = model.components_
+    return atoms
+
+
+def random_atoms(data: Array, n_components: int, seed: np.random.SeedSequence) -> Array:
+    """Return some of the samples, of unit norm: the baseline for all learners."""
+    (rng,) = streams(seed, DICTIONARY, 1)
+    chosen = rng.choice(len(data), n_components, replace=len(data) < n_components)
+    return unit_rows(np.nan_to_num(data[chosen]))[0]
+
+
+def learn_model(
+    data: Array,
+    n_components: int,
+    *,
+    method: str,
+    epsilon: float,
+    max_iter: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+    progress: Progress = silent,
+    rho: float | str = "auto",
+    lasso_share: float | None = None,
+    n_nonzero_coefs: int = ATOMS_PER_PATCH,
+    engine: str = "auto",
+    callback: Callback | None = None,
+) -> ROAD | AlternatingDictionaryLearning:
+    """Fit a learner to samples.
 
     Parameters
     ----------
@@ -58,8 +110,7 @@ def learn_dictionary(
         NaN marks missing entries.
     n_components : int
     method : str
-        "road"; an update of ``AlternatingDictionaryLearning``; or "random": some of the samples, the baseline
-        for all others.
+        "road", or an update of ``AlternatingDictionaryLearning``.
     epsilon : float
         ROAD's bound on the relative error; relaxed to a little above the smallest error
         of so few atoms where that is larger.
@@ -82,12 +133,9 @@ def learn_dictionary(
 
     Returns
     -------
-    array of shape (n_components, n_features)
+    ROAD or AlternatingDictionaryLearning
+        Fitted.
     """
-    if method == "random":
-        (rng,) = streams(seed, DICTIONARY, 1)
-        chosen = rng.choice(len(data), n_components, replace=len(data) < n_components)
-        return unit_rows(np.nan_to_num(data[chosen]))[0]
 
     def after_iteration(snapshot: Snapshot) -> Any:
         progress(snapshot.iteration, snapshot.max_iter, LEARNING)
@@ -116,8 +164,7 @@ def learn_dictionary(
         warnings.simplefilter("ignore", UserWarning)
         with alone():  # each process works on its own picture
             model.fit(data)
-    atoms: Array = model.components_
-    return atoms
+    return model
 
 
 def _coder(data: Array, lasso_share: float | None, n_nonzero_coefs: int) -> dict[str, Any]:
