@@ -14,6 +14,7 @@ from roadict.drawing.curves import FLOOR, MIN_QUARTILES
 from roadict.experiments.figures import curves
 from roadict.experiments.intervals import needed
 from roadict.experiments.judgement import FOUND, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
+from roadict.experiments.methods import BASELINES
 from roadict.experiments.page import make_page, origins
 from roadict.experiments.published import doubts, published
 from roadict.experiments.registry import EXPERIMENTS
@@ -142,7 +143,8 @@ def picture_lines(rows):
     lines = []
     for experiment, panel in panels(rows, pictures=True):
         values = by_method(of_experiment(rows, experiment.name), panel.name)
-        others = [name for name in ("blotless-lasso", "ksvd-lasso", "mod-lasso") if name in values]
+        baselines = [f"{name}-lasso{long}" for name in BASELINES for long in ("", "-long")]
+        others = [name for name in baselines if name in values]
         best = max(others, key=lambda name: np.mean(values[name]), default="")
         labels = {method.name: method.label.removesuffix(", Lasso") for method in experiment.methods}
         shown = ("road-paper-lasso", "road-lasso", best, "random-lasso")

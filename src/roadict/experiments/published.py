@@ -26,7 +26,9 @@ def published(experiment: str, panel: str, method: str) -> float | None:
     >>> published("zebra", "zeyde", "ksvd-lasso"), published("zebra", "zeyde", "random-lasso")
     (27.8736, None)
     """
-    return PSNR.get((experiment, panel), {}).get(method.removesuffix("-lasso").removesuffix("-paper"))
+    return PSNR.get((experiment, panel.removesuffix("-literal")), {}).get(
+        method.removesuffix("-lasso").removesuffix("-paper")
+    )
 
 
 def doubts(rows: Iterable[Row]) -> list[str]:
