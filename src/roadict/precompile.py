@@ -86,6 +86,7 @@ RECIPES = {
         always_double=True,
     ),
     "lasso": Recipe("roadict.coders.lasso", "_lasso_chunk", partial(_encode, "lasso"), 4.5),
+    "omp": Recipe("roadict.coders.omp", "_omp_chunk", partial(_encode, "omp"), 3.5),
 }
 
 

@@ -9,6 +9,14 @@ from roadict.experiments import cost
 from roadict.experiments.registry import EXPERIMENTS, chosen
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
+ADDED = {("24-48-3", 350), ("24-48-3", 400), ("24-48-6", 500), ("24-48-6", 800), ("32-64-6", 425)}
+"""Numbers of samples of Fig. 2 that were not yet in the measured run."""
+
+
+def was_measured(trial):
+    """Whether a trial was part of the run whose time RESULTS.md tells."""
+    added = (trial.panel, getattr(trial.problem, "n_samples", 0)) in ADDED
+    return not (added or trial.panel.endswith("-literal") or trial.method.name.endswith("-long"))
 
 
 def test_the_estimate_for_three_trials_of_everything_is_near_the_measured_cpu_time():
@@ -16,7 +24,9 @@ def test_the_estimate_for_three_trials_of_everything_is_near_the_measured_cpu_ti
         r"^\| `roadict reproduce all --trials 3 .*\| (\d+) min (\d+) s \|$", RESULTS.read_text(), re.MULTILINE
     )
     measured = 60 * int(row[1]) + int(row[2])
-    estimate = sum(cost.seconds(trial) for plan in chosen("all") for trial in plan.trials(3, "auto"))
+    trials = [trial for plan in chosen("all") for trial in plan.trials(3, "auto") if was_measured(trial)]
+    estimate = sum(map(cost.seconds, trials))
+    assert len(trials) == 978
     assert estimate == pytest.approx(measured, rel=0.25)
 
 

@@ -16,6 +16,7 @@ from roadict.pictures.dictionaries import LEARNING, learn_dictionary
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.recipe import Recipe
 from roadict.pictures.training import GATHERING, Samples, Sampling, gather
+from roadict.precompile import prepare
 from roadict.progress.stages import Progress
 from roadict.runs.snapshot import Callback
 from roadict.seeds import PREDICTOR, streams
@@ -128,6 +129,8 @@ def fit_predictor(
     callback: Callback | None,
 ) -> Predictor:
     """Learn a predictor from pictures, with the parameters of ``SuperResolution``; ``part``: progress of a stage."""
+    if method == "road":
+        prepare(("engine", "lasso"), np.float32)
     anchored = approach == "anchored"
     (rng,) = streams(seed, PREDICTOR, 1)
     samples = gather(

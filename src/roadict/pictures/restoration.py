@@ -14,6 +14,7 @@ from roadict.linalg import solve_ridge
 from roadict.pictures.dictionaries import LEARNING, learn_dictionary
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.patches import PatchMean, bands, extract, starts
+from roadict.precompile import prepare
 from roadict.progress.stages import Progress, Stages
 from roadict.progress.terminal import silent
 from roadict.runs.signals import stop_requested
@@ -214,6 +215,7 @@ def _first_atoms(pool: Patches, options: Options, level: float) -> Plane:
     n_observed = np.full(len(energy), n_pixels) if few.observed is None else few.observed.sum(axis=1)
     allowed = level**2 * float((n_observed - 1).sum())
     total = float((energy * n_observed).sum())
+    prepare(("engine", "omp", "lasso"), data.dtype)
     atoms = learn_dictionary(
         data,
         n_components,
