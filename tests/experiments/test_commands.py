@@ -156,6 +156,9 @@ def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
 
     asked = []
     monkeypatch.setattr("roadict.pictures.predictors.learn_dictionary", learn)
+    monkeypatch.setattr("roadict.experiments.literal.learn_model", learn)
+    random = partial(learn, engine="auto", method="random")
+    monkeypatch.setattr("roadict.experiments.literal.random_atoms", lambda data, number, seed: random(data, number))
     experiment = with_images(registry.EXPERIMENTS[name], None)
     for trial in experiment.trials(1, "reference"):
         if trial.method.learner == "picture":
