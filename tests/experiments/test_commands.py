@@ -17,10 +17,11 @@ import pytest
 import gpu_kernels
 from roadict.experiments import provenance, registry
 from roadict.experiments import rows as rows_module
+from roadict.experiments.execution import execute
 from roadict.experiments.images import load, with_images
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.rows import read_folder, read_folders
-from roadict.experiments.trial import execute, png
+from roadict.experiments.trial import png
 
 GUARD = 120
 

@@ -15,7 +15,7 @@ UNKNOWN = "unknown"
 ROOTS = {
     "road": ("estimators/road.py", "synthetic.py", "metrics.py"),
     "alternating": ("two_stage.py", "synthetic.py", "metrics.py"),
-    "picture": ("pictures/superresolution.py", "experiments/literal.py", "metrics.py"),
+    "picture": ("pictures/superresolution.py", "experiments/execution.py", "metrics.py"),
     "timed": ("experiments/timed.py", "two_stage.py", "synthetic.py", "metrics.py"),
     "bicubic": ("pictures/resize.py", "metrics.py"),
 }

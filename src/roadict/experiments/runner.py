@@ -18,10 +18,11 @@ from typing import Any
 import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
+from roadict.experiments.execution import execute
 from roadict.experiments.plan import PlantedProblem, Trial
 from roadict.experiments.provenance import commit
 from roadict.experiments.rows import Row, RowFile, code_of, read_rows, unwritable
-from roadict.experiments.trial import Failed, Finished, execute, execute_batch
+from roadict.experiments.trial import Failed, Finished, execute_batch
 from roadict.files.atomic import atomic_write
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")

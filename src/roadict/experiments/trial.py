@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 from roadict.drawing.raster import atom_sheet, png
 from roadict.estimators import ROAD, AlternatingDictionaryLearning, fit_all
 from roadict.experiments.images import Images, load
-from roadict.experiments.literal import SUFFIX, enlarge_literally
 from roadict.experiments.methods import Method
 from roadict.experiments.plan import PictureProblem, PlantedProblem, Trial
 from roadict.experiments.timed import run_timed
@@ -205,22 +204,16 @@ def _enlarge(problem: PictureProblem, trial: Trial, images: Images) -> tuple[dic
         recipe = dict(trial.method.parameters)
         if problem.picture == "digit":
             recipe |= {"features": "pixels", "patch_size": 6, "stride": 4}
-        method, max_iter = recipe.pop("method"), recipe.pop("max_iter", problem.max_iter)
-        settings = Recipe(max_samples=20_000, engine=trial.engine or "auto", **recipe)
-        if problem.approach.endswith(SUFFIX):
-            big, high = enlarge_literally(small, training, problem, method, settings, trial.seed)
-        else:
-            model = SuperResolution(
-                problem.scale,
-                approach=problem.approach,
-                method=method,
-                n_components=problem.n_components,
-                max_iter=max_iter,
-                recipe=settings,
-                random_state=trial.seed,
-                n_jobs=1,
-            )
-            big = model.fit(training).predict(small)
-            high = model.predictor_.arrays()["high"]
-        others = {ATOMS: png(atom_sheet(high))}
+        model = SuperResolution(
+            problem.scale,
+            approach=problem.approach,
+            method=recipe.pop("method"),
+            n_components=problem.n_components,
+            max_iter=problem.max_iter,
+            recipe=Recipe(max_samples=20_000, engine=trial.engine or "auto", **recipe),
+            random_state=trial.seed,
+            n_jobs=1,
+        )
+        big = model.fit(training).predict(small)
+        others = {ATOMS: png(atom_sheet(model.predictor_.arrays()["high"]))}
     return {"psnr": psnr(big, truth)}, {"": png(big)} | others
