@@ -223,8 +223,8 @@ def _encode(
         if positive and warn:
             _warn_unless_met(problem, dictionary, codes, bounds)
     if n_unconverged and warn:
-        text = f'{n_unconverged} of {len(data)} samples were not coded to the tolerance of algorithm="{algorithm}"'
-        _warn(f"{text}; {REMEDIES[algorithm]}")
+        share = f"{of(n_unconverged, len(data), 'sample')} {agree(n_unconverged, 'was', 'were')}"
+        _warn(f'{share} not coded to the tolerance of algorithm="{algorithm}"; {REMEDIES[algorithm]}')
     return codes
 
 
