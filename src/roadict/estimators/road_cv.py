@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checks import warn_user
+from roadict.estimators.advice import dense_advice
 from roadict.estimators.known import check_reachable, check_width
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
@@ -280,6 +281,18 @@ class ROADCV(Learner):
             if name.endswith("_") and name not in ("n_components_", "flat_", "cv_results_"):
                 setattr(road, name, value)
         return road
+
+    @property
+    def dense_advice(self) -> str:
+        """What to do about codes with nearly as many nonzeros per sample as the data have dimensions; "" if sparse."""
+        if not dense_advice(self):
+            return ""
+        used, dimensions = float(self.atom_usage_.sum()), min(self.components_.shape)
+        given = "epsilon" if self.formulation == "constrained" else "alpha"
+        return (
+            f"samples use {used:.1f} of {dimensions} dimensions, so the codes are hardly sparse: "
+            f"pass smaller n_components, or use ROAD with a larger {given}"
+        )
 
     def _set_choice(self, path: NumberPath) -> None:
         self.n_components_, self.flat_ = int(path.n_components[path.chosen]), path.flat

@@ -87,10 +87,7 @@ class PastRuns:
         self._work = work
         self._store = store
         self._lock = threading.Lock()
-        oldest = time.time() - MAX_AGE
-        for folder in self._folders():
-            if folder.stat().st_mtime < oldest:
-                shutil.rmtree(folder, ignore_errors=True)
+        self._expire()
 
     def new_folder(self) -> Path:
         """Create a folder for a job."""
@@ -115,7 +112,8 @@ class PastRuns:
         self._prune()
 
     def listed(self) -> list[PastRun]:
-        """Runs that can be shown, newest first."""
+        """Runs that can be shown, newest first; older ones than ``MAX_AGE`` are deleted."""
+        self._expire()
         runs = []
         for folder in self._folders():
             with contextlib.suppress(*_DAMAGED):
@@ -143,6 +141,14 @@ class PastRuns:
 
     def _folders(self) -> list[Path]:
         return sorted(self._store.iterdir()) if self._store.is_dir() else []
+
+    def _expire(self) -> None:
+        """Delete the runs of more than a week ago, as a studio may run for longer."""
+        oldest = time.time() - MAX_AGE
+        for folder in self._folders():
+            with contextlib.suppress(OSError):  # another studio has just deleted it
+                if folder.stat().st_mtime < oldest:
+                    self._remove(folder)
 
     def _prune(self) -> None:
         """Delete the oldest runs beyond the bounds."""
