@@ -70,6 +70,15 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
     assert page.errors() == []
     boxes[0].click()
     until(lambda: not browser.find("#versus .rd-versus"), "the end of the comparison")
+    after = """const section = document.querySelector("#pictures-view .rd-loupe[data-zoom]");
+        if (section?.dataset.run !== arguments[0]) return "";
+        const canvas = section.querySelector("canvas[data-view=after]");
+        return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.join()"""
+    pixels = []
+    for button in browser.find(f"{CARDS} button"):  # one run after the other: the loupe has the pictures of each
+        button.click()
+        pixels.append(until(lambda: browser.run(after, button.get_attribute("data-run")), "the loupe"))  # noqa: B023
+    assert pixels[0] != pixels[1]
     page.one(".rd-clear").click()
     page.driver.switch_to.alert.dismiss()
     assert len(browser.find(CARDS)) == 2
