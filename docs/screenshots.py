@@ -25,7 +25,6 @@ from tests.browser import browser  # noqa: E402
 PAGES = {"home": HERE / "_build" / "html" / "index.html", "report": HERE / "results" / "report.html"}
 WIDTH, HEIGHT = 1400, 1000
 FIGURES = "document.querySelector('.panels').scrollIntoView({block: 'center', behavior: 'instant'})"
-COLOURS = 256
 PATIENCE = 600
 """Seconds for the studio's job."""
 
@@ -64,7 +63,8 @@ def take_studio(target: Path, chromium) -> None:
             page.wait_for("Done")
             driving.until(lambda: chromium.find("#pictures-view .rd-loupe[data-zoom]"), "the loupe")
             driving.until(lambda: chromium.find("#pictures-details canvas.rd-heat"), "the places of an atom")
-            _whole(chromium).quantize(COLOURS).save(target, optimize=True)
+            driving.until(lambda: chromium.find("#runs .rd-card:not(.rd-live)"), "the past run")
+            _whole(chromium).save(target, quality=80)
         finally:
             server.stop(signal.SIGTERM)
 
@@ -93,7 +93,7 @@ def main(name: str, *given: str) -> None:
     """Take the pictures of one page, in both themes unless it is the studio's."""
     with browser() as chromium:
         if name == "studio":
-            take_studio(IMAGES / "studio.png", chromium)
+            take_studio(IMAGES / "studio.webp", chromium)
             return
         page = Path(given[0]) if given else PAGES[name]
         if not page.is_file():

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+WIDE, PHONE = (1400, 1000, False), (390, 800, True)
+"""Width, height, and whether it is a phone."""
 GUARD = 120
 """Timeout in seconds; nothing takes so long, except on a busy machine."""
 
@@ -117,6 +119,35 @@ class Page:
         self.one(f"#{button}").click()
         fresh = lambda: [path for path in set(folder.iterdir()) - before if path.suffix != ".crdownload"]  # noqa: E731
         return until(fresh, "the download")[0]
+
+    def open_tab(self, name):
+        next(tab for tab in self.browser.find("button[role=tab]") if tab.text == name).click()
+
+    def resize(self, size, dark):
+        """Show the same page in another window and in other colours."""
+        width, height, phone = size
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.browser.run("document.body.classList.toggle('dark', arguments[0])", dark)
+        until(lambda: self.browser.run("return innerWidth") == width, "the size")
+
+    def check_everywhere(self, coloured, order=()):
+        """Wide and narrow, light and dark: no sideways scrolling, and parts in this order from top to bottom.
+
+        The background of the element ``coloured`` must be that of the page. Afterwards the page is wide and light.
+        """
+        tops = "return arguments[0].map(s => document.querySelector(s).getBoundingClientRect().top)"
+        colour = "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor"
+        seen = set()
+        for size in (WIDE, PHONE):
+            for dark in (False, True):
+                self.resize(size, dark)
+                assert self.browser.width_of_content() <= size[0]
+                found = self.browser.run(tops, list(order))
+                assert found == sorted(found)
+                seen.add(self.browser.run(colour, coloured))
+        assert len(seen) == 2  # light and dark
+        self.resize(WIDE, False)
 
     def errors(self):
         """Errors of the console, and requests to other hosts than the studio."""

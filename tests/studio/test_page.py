@@ -141,6 +141,7 @@ def test_a_picture_is_enlarged_as_on_the_command_line(page, server, trained, tin
     assert "Bicubic (left)" in page.one("#pictures-slider").text
     sizes = "return [...document.querySelectorAll('#pictures-slider img')].map(image => image.naturalWidth)"
     until(lambda: page.browser.run(sizes) == [72, 72], "the slider")
+    assert page.one("#pictures-details figcaption").text == "256 of 512 atoms, in features of patches."
     (tmp_path / "downloads").mkdir()
     picture = page.download("pictures-result", tmp_path / "downloads")
     assert picture.name == "tiny-enlarged.png"
@@ -152,7 +153,7 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     path = tmp_path / "signals.csv"
     made = planted(120, 8, 10, sparsity=2, random_state=0)
     np.savetxt(path, np.abs(made.codes) @ made.dictionary, delimiter=",")
-    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.open_tab("Signals")
     page.upload(path, "signals")
     until(lambda: "120 signals of 8 entries" in page.one("#signals-summary").text, "the summary")
     atoms = page.one("#signals-components textarea, #signals-components input")
@@ -182,7 +183,7 @@ def test_missing_entries_are_reported_and_allowed_by_a_tick(page, tmp_path):
     rows = planted(60, 6, 8, sparsity=2, random_state=0).data.astype(str)
     rows[::20, 1] = ""
     path.write_text("\n".join(",".join(row) for row in rows))
-    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.open_tab("Signals")
     page.upload(path, "signals")
     until(lambda: "60 signals of 6 entries; 3 are missing" in page.one("#signals-summary").text, "the summary")
     page.one("#signals-run").click()
@@ -220,7 +221,7 @@ def test_a_second_page_waits_and_runs_after_a_cancel(page, server, tiny, large):
 
 def test_a_job_that_is_stopped_shows_what_it_has(page, tmp_path):
     np.save(tmp_path / "long.npy", planted(2000, 32, 64, sparsity=6, snr_db=20, random_state=0).data)
-    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.open_tab("Signals")
     page.upload(tmp_path / "long.npy", "signals")
     page.one("#signals-run").click()
     until(lambda: page.browser.find("#signals-panel svg"), "the first iterations")

@@ -127,6 +127,7 @@ def test_missing_pixels_are_marked_and_small_pictures_enlarged_for_the_slider(tm
     before, after = (np.asarray(Image.open(path)) for path in filled.save(tmp_path))
     assert before[2, 3].tolist() == [0xD1, 0x60, 0x1F]
     assert (before == after).all(axis=2).sum() == 63
+    assert 'data-mark="#d1601f"' in filled.loupe("#slider", tmp_path)
     enlarge = jobs.Job(picture_command("upscale", "a.png", scale=2), tmp_path, "me")
     shown = comparison.compare(tmp_path / "a.png", enlarge, "upscale").save(tmp_path)
     assert [np.asarray(Image.open(path)).shape for path in shown] == [(16, 16, 3)] * 2

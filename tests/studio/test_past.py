@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import time
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -169,6 +170,7 @@ def test_two_runs_are_compared(runs, model):
     same, other = learned(runs, model), learned(runs, ROAD(9, epsilon=0.05, max_iter=30, random_state=1).fit(DATA))
     shown = versus.side_by_side(same, same)
     assert "10 of 10 atoms on the left have a partner on the right" in shown
+    assert "1 of 2 atoms on the left has a partner" in versus._atoms(np.eye(3)[:2], np.eye(3)[1:])[1]
     assert "rd-differs" not in shown
     assert "<td>10</td><td>9</td>" in versus.side_by_side(same, other)
     grey, light = finished(runs, grey=50), finished(runs, grey=53)
@@ -198,6 +200,24 @@ def test_the_curve_of_the_choice_and_unstable_atoms_are_drawn(model):
     ((caption, drawn),) = choices.figures(chosen).items()
     assert f"{chosen.n_components_} chosen" in caption
     assert drawn.count("<circle") == 1
+
+
+def test_charts_of_the_choice_have_titles_and_values():
+    charts = {
+        choices.hidden_error(np.array([8, 9, 12]), np.array([0.5, 0.25, 0.3]), 9): (
+            {"error of hidden entries", "number of atoms"},
+            [("8 atoms", "0.5"), ("9 atoms", "0.25"), ("12 atoms", "0.3")],
+        ),
+        choices.stability_bars(np.array([1.0, 0.42])): (
+            {"stability", "rank of the atom"},
+            [("rank 1", "1"), ("rank 2", "0.42")],
+        ),
+    }
+    for drawn, (titles, values) in charts.items():
+        root = ElementTree.fromstring(drawn)
+        assert titles <= {text.text for text in root.iter("text")}
+        tips = [json.loads(group.get("data-tip")) for group in root.iter("g") if group.get("data-tip")]
+        assert [(tip["at"], tip["lines"][0]["mean"]) for tip in tips] == values
 
 
 def test_closed_pages_leave_their_jobs_to_the_next(tmp_path):

@@ -6,42 +6,31 @@ from PIL import Image
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+from roadict import ROAD, ROADCV
 from roadict.studio import verdict
+from roadict.studio.commands import learn_command
+from roadict.studio.jobs import Job, Owner
+from roadict.studio.past import PastRuns
 from roadict.synthetic import planted
 
-from .driving import until
-
-WIDE, PHONE = (1400, 1000, False), (390, 800, True)
-
-
-def resize(page, size, dark):
-    """Show the same page in another window and in other colours."""
-    width, height, phone = size
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
-    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    page.browser.run("document.body.classList.toggle('dark', arguments[0])", dark)
-    until(lambda: page.browser.run("return innerWidth") == width, "the size")
-
-
-def check_everywhere(page, tab, order):
-    """No sideways scrolling, parts in this order from top to bottom, and panels in the colours of the page."""
-    tops = "return arguments[0].map(s => document.querySelector(s).getBoundingClientRect().top)"
-    colour = "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor"
-    seen = set()
-    for size in (WIDE, PHONE):
-        for dark in (False, True):
-            resize(page, size, dark)
-            assert page.browser.width_of_content() <= size[0]
-            found = page.browser.run(tops, order)
-            assert found == sorted(found)
-            seen.add(page.browser.run(colour, f"#{tab}-view .rd-panel"))
-    assert len(seen) == 2  # light and dark
-    resize(page, WIDE, False)
+from .driving import PHONE, until
 
 
 def tooltip(page):
     shown = page.browser.find("#rd-tip.shown")
     return shown[0].text if shown else ""
+
+
+def values_of(page, chart):
+    """Text of the tooltip at the middle of a chart."""
+    scroll_to(page, chart)
+
+    def hovered():
+        for right in (0, 2):  # again, as scrolling hides it
+            ActionChains(page.driver).move_to_element_with_offset(chart, right, 0).perform()
+        return tooltip(page)
+
+    return until(hovered, "the values")
 
 
 def scroll_to(page, element):
@@ -58,7 +47,10 @@ def test_a_picture_has_a_loupe_and_atoms_with_their_places(page, tmp_path):
     page.wait_for("Done")
     loupe = page.one("#pictures-view .rd-loupe")
     until(lambda: loupe.get_attribute("data-zoom"), "the loupe")
-    check_everywhere(page, "pictures", ["#pictures-panel", "#pictures-slider", "#pictures-view", "#pictures-details"])
+    order = ["#pictures-panel", "#pictures-slider", "#pictures-view", "#pictures-details"]
+    page.check_everywhere("#pictures-view .rd-panel", order)
+    rings = [text.text.split(":")[0] for text in page.browser.find("#pictures-details g.mark text")]
+    assert rings == ["atoms used", "atoms used"]
 
     pixels = """const canvas = document.querySelector(`#pictures-view canvas[data-view=${arguments[0]}]`);
         const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -99,15 +91,15 @@ def test_a_picture_has_a_loupe_and_atoms_with_their_places(page, tmp_path):
 
 def test_signals_have_atoms_with_users_and_charts_with_values(page, tmp_path):
     np.save(tmp_path / "signals.npy", planted(120, 10, 12, sparsity=2, random_state=0).data)
-    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.open_tab("Signals")
     page.upload(tmp_path / "signals.npy", "signals")
     page.one("#signals-components textarea, #signals-components input").send_keys(Keys.CONTROL + "a", "12")
-    resize(page, PHONE, False)
+    page.resize(PHONE, False)
     page.one("#signals-run").click()
     assert "relative error" in page.wait_for("Done", "signals")
     top = "return document.querySelector('#signals-panel').getBoundingClientRect().top"
     until(lambda: -20 < page.browser.run(top) < 200, "the panel to be in sight")
-    check_everywhere(page, "signals", ["#signals-panel", "#signals-view", "#signals-details"])
+    page.check_everywhere("#signals-view .rd-panel", ["#signals-panel", "#signals-view", "#signals-details"])
     labels = {element.text for element in page.browser.find("#signals-file ~ * label span, label span, span")}
     assert {name.strip("“”") for name in (verdict.ATOMS, verdict.ERROR_BOUND)} <= labels
 
@@ -120,14 +112,74 @@ def test_signals_have_atoms_with_users_and_charts_with_values(page, tmp_path):
     assert len(page.browser.find("#signals-view .rd-users svg path.c0")) == len(users())
 
     chart = page.one("#signals-details .rd-figures svg")
-    scroll_to(page, chart)
-    ActionChains(page.driver).move_to_element(chart).perform()
-    text = until(lambda: tooltip(page), "the values")
+    assert "tolerance 10⁻⁴" in chart.text
+    assert chart.find_element("css selector", "path.tolerance").is_displayed()
+    assert len(page.browser.find("#signals-details g.mark circle")) == 2
+    text = values_of(page, chart)
     assert text.startswith("iteration ")
     assert [line.split(" ")[0] for line in text.splitlines()[1:]] == ["primal", "dual", "data"]
     page.browser.run("arguments[0].focus()", chart)
     chart.send_keys(Keys.ARROW_LEFT)
     assert until(lambda: tooltip(page), "the values") != text
+
+    next(button for button in page.browser.find("button") if button.text == "400 planted signals").click()
+    until(lambda: "400 signals of 16 entries" in page.one("#signals-summary").text, "the sample")
+    page.one("#signals-run").click()
+    until(lambda: "planted atoms found\n32 of 32" in page.panel("signals").text, "the planted atoms")
+
+
+@pytest.fixture
+def doubtful_runs(server, tmp_path):
+    """Past runs of the studio: one that has not converged, and one with a number from the data and an unstable atom."""
+    data = planted(120, 8, 10, sparsity=2, snr_db=30, random_state=0).data
+    with pytest.warns(UserWarning, match="has not converged") as caught:
+        stopped = ROAD(10, epsilon=0.05, max_iter=3, n_init=1, random_state=0).fit(data)
+    stopped.max_iter = None  # as in the studio
+    chosen = ROADCV([8, 10], n_splits=1, random_state=0).fit(data)
+    chosen.atom_stability_ = np.r_[0.42, np.ones(chosen.n_components_ - 1)]
+    (tmp_path / "jobs").mkdir()
+    past = PastRuns(tmp_path / "jobs", server.cache / "studio")
+    for name, model in (("stopped.npy", stopped), ("chosen.npy", chosen)):
+        job = Job(learn_command(name), past.new_folder(), Owner("signals", "none"))
+        np.save(job.source, data)
+        model.save(job.result)
+        job.state = "done"
+        job.status.lines = [f"roadict: warning: {caught[0].message}"] if model is stopped else []
+        past.settle(job)
+    yield chosen
+    past.clear()
+
+
+def test_what_is_to_be_doubted_is_marked_and_charts_tell_why(doubtful_runs, page):
+    order = ["#signals-panel", "#signals-view", "#signals-details"]
+    click = """const buttons = [...document.querySelectorAll("#runs .rd-card button")];
+        const button = buttons.find(button => button.innerText.includes(arguments[0]));
+        button?.click();
+        return Boolean(button)"""
+    until(lambda: page.browser.run(click, "stopped.npy"), "the run that has not converged")
+    text = page.wait_for("Stopped before it converged", "signals")
+    assert "--max-iter 20000" in text
+    assert "max_iter" not in text
+    border = "return getComputedStyle(document.querySelector('#signals-panel .rd-panel')).borderLeftColor"
+    assert page.browser.run(border) == "rgb(161, 98, 7)"  # amber
+    page.check_everywhere("#signals-panel .rd-panel", order)
+
+    assert page.browser.run(click, "chosen.npy")
+    page.wait_for("Done", "signals")
+    until(lambda: len(page.browser.find("#signals-view .rd-doubted")) == 1, "the unstable atom")
+    (doubted,) = page.browser.find("#signals-view .rd-doubted")
+    assert "Atom 1, " in doubted.get_attribute("aria-label")
+    assert doubted.get_attribute("aria-label").endswith("stability 0.42: not to be trusted")
+    assert doubted.value_of_css_property("outline-style") == "dashed"
+    assert "A dashed frame marks atoms that do not recur" in page.one("#signals-view").text
+    page.check_everywhere("#signals-view .rd-panel", order)
+    shown = {figure.text: figure for figure in page.browser.find("#signals-details figure")}
+    for caption, values in {"Error of hidden entries by": " atoms\nerror ", "Stability, most": "rank "}.items():
+        (figure,) = [figure for text, figure in shown.items() if caption in text]
+        assert values in values_of(page, figure.find_element("css selector", "svg"))
+    page.one("#signals-choose input").click()
+    until(lambda: page.one("#signals-components").text.startswith(verdict.NUMBERS.strip("“”")), "the other field")
+    assert verdict.FIND.strip("“”") in page.one("#signals-choose").text
 
 
 @pytest.fixture(autouse=True)

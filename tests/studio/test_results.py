@@ -9,9 +9,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
+from skimage.data import camera
 
-from roadict import ROAD
+from roadict import ROAD, ROADCV, load
 from roadict.drawing.charts import Mark
+from roadict.pictures import SuperResolution
 from roadict.studio import comparison, drawings, jobs, panels, results, samples, uses, verdict
 from roadict.studio.commands import learn_command, picture_command
 from roadict.synthetic import planted
@@ -40,7 +42,7 @@ def learned(tmp_path):
 
 
 def uses_in(view):
-    return json.loads(re.search("<template>(.*)</template>", view)[1])
+    return json.loads(unescape(re.search('<span class="rd-uses" hidden>(.*)</span>', view)[1]))
 
 
 def test_planted_atoms_that_are_found_are_counted(learned, tmp_path):
@@ -85,6 +87,65 @@ def test_a_run_that_has_not_converged_is_not_green_and_names_fields_of_the_page(
     assert "fewer “Atoms”" in shown.panel
     assert "the command below with --max-iter 30" in shown.panel
     assert "something else" in shown.panel
+
+
+def test_the_default_number_of_iterations_is_what_more_are_advised_of(learned, tmp_path):
+    made = planted(60, 8, 10, sparsity=2, random_state=0)
+    model, _ = learned(made.data, 10, max_iter=3, n_init=1)
+    assert ROAD().max_iter is None
+    model.max_iter = None
+    model.save(tmp_path / "again.npz")
+    again = load(tmp_path / "again.npz")
+    assert (again.max_iter, again.stop_reason_) == (None, "max_iter")
+    kind, _, notes = verdict.verdict(jobs.Job(learn_command("data.npy"), tmp_path, "me"), again)
+    assert kind == "doubtful"
+    assert notes[-1].endswith("or run the command below with --max-iter 20000.")
+
+
+def test_advice_on_a_number_from_the_data_names_the_fields_of_that_choice(tmp_path):
+    data = planted(120, 8, 10, sparsity=2, snr_db=30, random_state=0).data
+    model = ROADCV([8], n_splits=1, random_state=0).fit(data)
+    job = jobs.Job(learn_command("data.npy"), tmp_path, "me")
+    model.atom_usage_ = np.full(8, 0.1)
+    assert verdict.verdict(job, model).kind == "done"
+    model.stop_reason_ = "max_iter"
+    kind, _, (_, advice) = verdict.verdict(job, model)
+    assert (kind, advice) == (
+        "doubtful",
+        "Enter smaller “Numbers to try” or another “Seed”, or run the command below with --max-iter 20000.",
+    )
+    model.atom_usage_, model.exact_ = np.ones(8), False
+    assert "use ROAD with a larger epsilon" in model.dense_advice
+    assert "enter smaller “Numbers to try”, or untick “Find" in verdict.verdict(job, model).notes[1]
+    model.stop_reason_ = "converged"
+    kind, _, notes = verdict.verdict(job, model)
+    assert kind == "doubtful"
+    assert notes == [
+        "Signals use 8.0 of 8 atoms, so they are hardly simpler than before: enter smaller “Numbers to try”, or "
+        "untick “Find the number of atoms in the data” and enter a larger “Error bound”."
+    ]
+
+
+@pytest.mark.parametrize(("count", "verb"), [(1, "has"), (4, "have")])
+def test_warnings_of_stabilities_are_shown_without_parameters(learned, count, verb):
+    made = planted(60, 8, 10, sparsity=2, random_state=0)
+    sentence = f"{count} of 4 fits of halves {verb} not converged"
+    warning = (
+        f"roadict: warning: {sentence} in max_iter=2000 iterations, and stabilities may be too low; fit the model "
+        "with a larger max_iter or tol"
+    )
+    _, shown = learned(made.data, 10, [warning])
+    assert f">{sentence}, and stabilities may be too low</p>" in shown.panel
+
+
+def test_atoms_that_are_not_to_be_trusted_are_marked():
+    atoms, codes = np.eye(4)[:3], np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])
+    described = uses.signal_uses(atoms, codes, codes @ atoms, np.array([0.5, 1.0, 0.5]), np.array([1.0, 0.42, 0.96]))
+    assert [(atom["name"], atom["doubted"]) for atom in described["atoms"]] == [(2, True), (1, False), (3, False)]
+    assert described["atoms"][0]["text"] == "used by 2 of 2 signals (100 %), stability 0.42: not to be trusted"
+    assert described["atoms"][1]["text"] == "used by 1 of 2 signals (50 %), stability 1"
+    (one,) = uses.signal_uses(atoms[:1], codes[:1, :1], atoms[:1], np.ones(1))["atoms"]
+    assert (one["text"], one["doubted"]) == ("used by 1 of 1 signal (100 %)", False)
 
 
 def test_codes_that_are_not_sparse_get_a_word(learned):
@@ -140,9 +201,9 @@ def test_a_picture_too_large_for_the_page_is_shrunk_and_that_is_said(tmp_path, m
     grey = Image.new("RGB", (50, 40))
     compared = comparison.Comparison("upscale", grey, grey)
     assert [np.asarray(Image.open(path)).shape for path in compared.save(tmp_path)] == [(20, 25, 3)] * 2
-    assert "at 50 % of its size" in compared.loupe("#slider")
+    assert "at 50 % of its size" in compared.loupe("#slider", tmp_path)
     monkeypatch.setattr(comparison, "MAX_SHOWN", 2000)
-    assert "of its size" not in compared.loupe("#slider")
+    assert "of its size" not in compared.loupe("#slider", tmp_path)
 
 
 def test_psnr_is_that_of_the_command_line(tmp_path, roadict, monkeypatch):
@@ -159,7 +220,7 @@ def test_psnr_is_that_of_the_command_line(tmp_path, roadict, monkeypatch):
     decibels = compared.decibels()
     assert f"noisy: PSNR {decibels['before']}" in printed
     assert f"roadict: PSNR {decibels['after']}" in printed
-    loupe = compared.loupe("#pictures-slider")
+    loupe = compared.loupe("#pictures-slider", tmp_path)
     assert f"<b>After</b> {decibels['after']}" in loupe
     Image.open(noisy.truth).resize((30, 30)).save(noisy.truth)  # another scale than that of the sample
     assert comparison.compare(noisy.file, jobs.Job(command, tmp_path, "me"), "denoise", noisy.truth).decibels() == {}
@@ -178,6 +239,11 @@ def test_charts_have_axes_values_and_a_tolerance():
     assert [line["mean"] for line in tips[-1]["lines"]] == ["0.001", "0.002"]
     for area in root.iter("rect"):
         assert float(area.get("width")) > 0
+    four = dict.fromkeys(("primal", "dual", "stationarity", "data error"), falling)
+    names = {
+        tag.text: float(tag.get("x", 0)) for tag in ElementTree.fromstring(drawings.residual_curves(four)).iter("text")
+    }
+    assert max(names[name] + 7 * len(name) for name in four) < drawings.WIDTH  # none is cut off
 
 
 def test_the_objective_of_admm_is_said_to_rise():
@@ -200,3 +266,25 @@ def test_atoms_form_only_while_they_form(tmp_path):
     shown = results.show_picture(job, comparison.compare(tmp_path / "a.png", job, "denoise"), "#slider")
     assert "as they form" not in "".join(shown)
     assert len(uses_in(shown.details)["atoms"]) == 5
+    assert "a fixed number of iterations, and to no tolerance" in shown.details
+    assert 'class="line tolerance' not in shown.details
+    assert re.findall("atoms used[^<]*", shown.details) == ["atoms used: 0.2", "atoms used"]  # rings at the last point
+    job.status.atoms = np.eye(64)[:1]
+    assert ">1 atom, most used first<" in "".join(
+        results.show_picture(job, comparison.compare(tmp_path / "a.png", job, "denoise"), "#slider")
+    )
+
+
+def test_the_atoms_of_a_model_from_the_cache_are_shown(tmp_path):
+    for name, side in (("a.png", 8), ("a-enlarged.png", 16)):
+        Image.fromarray(np.full((side, side), 90, np.uint8)).save(tmp_path / name)
+    job = jobs.Job(picture_command("upscale", "a.png", scale=2), tmp_path, "me")
+    job.state = "done"
+    job.status.lines = [f"model from {tmp_path / 'model.npz'}"]
+    show = lambda: results.show_picture(job, comparison.compare(job.source, job, "upscale"), "#slider").details  # noqa: E731
+    assert show() == ""  # it has been deleted meanwhile
+    SuperResolution(2, n_components=12, max_iter=1, random_state=0).fit([camera()[:64, 160:224]]).save(
+        tmp_path / "model.npz"
+    )
+    assert "12 atoms, in features of patches." in show()
+    assert "<svg" in show()

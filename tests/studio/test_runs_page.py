@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from .driving import Page, until
+from .driving import PHONE, WIDE, Page, until
 
 CARDS = "#runs .rd-card:not(.rd-live)"
 
@@ -49,22 +49,36 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
 
     denoise(page, tiny, "5")
     until(lambda: len(browser.find(CARDS)) == 2, "another card")
-    for phone, dark in ((False, False), (True, True)):
-        size = {"width": 390 if phone else 1400, "height": 900, "phone": phone, "dark": dark}
-        browser.open(server.address, **size)
-        boxes = until(lambda: browser.find(f"{CARDS} input") if len(browser.find(CARDS)) == 2 else [], "the cards")
-        for box in boxes:
-            box.click()
-        text = until(lambda: browser.find("#versus .rd-versus"), "the comparison")[0].text
-        assert "The two pictures differ by" in text
-        assert "--sigma 5" in text
+    browser.open(server.address, width=390, height=900, phone=True, dark=True)
+    boxes = until(lambda: browser.find(f"{CARDS} input") if len(browser.find(CARDS)) == 2 else [], "the cards")
+    for box in boxes:
+        box.click()
+    text = until(lambda: browser.find("#versus .rd-versus"), "the comparison")[0].text
+    assert "The two pictures differ by" in text
+    assert "--sigma 5" in text
+    assert browser.find("body.dark")
+    for size in (WIDE, PHONE):
+        page.resize(size, False)
         left, right = (image.rect for image in browser.find("#versus .rd-picture"))
         assert left["y"] == right["y"]
         assert left["x"] + left["width"] < right["x"]
-        assert browser.width_of_content() <= size["width"]
-        assert page.errors() == []
+        first, second = (card.rect for card in browser.find(CARDS))
+        assert first["y"] == second["y"]
+        assert 0 <= first["x"] < first["x"] + first["width"] <= size[0]
+    for part in (".rd-card", ".rd-versus"):
+        page.check_everywhere(part, ["#runs", "#versus", "#pictures-file"])
+    assert page.errors() == []
     boxes[0].click()
     until(lambda: not browser.find("#versus .rd-versus"), "the end of the comparison")
+    after = """const section = document.querySelector("#pictures-view .rd-loupe[data-zoom]");
+        if (section?.dataset.run !== arguments[0]) return "";
+        const canvas = section.querySelector("canvas[data-view=after]");
+        return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.join()"""
+    pixels = []
+    for button in browser.find(f"{CARDS} button"):  # one run after the other: the loupe has the pictures of each
+        button.click()
+        pixels.append(until(lambda: browser.run(after, button.get_attribute("data-run")), "the loupe"))  # noqa: B023
+    assert pixels[0] != pixels[1]
     page.one(".rd-clear").click()
     page.driver.switch_to.alert.dismiss()
     assert len(browser.find(CARDS)) == 2
@@ -113,13 +127,16 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     assert len(browser.find(CARDS)) == 1
 
 
-def test_a_large_photo_is_cut_or_shrunk_in_one_click(page, tmp_path):
+def test_a_large_photo_is_cut_or_shrunk_in_one_click_and_its_mask_with_it(page, server, tmp_path):
     from selenium.webdriver import ActionChains
 
     y, x = np.mgrid[:1800, :2400]
     photo = np.stack([x * 255 // 2400, y * 255 // 1800, np.full_like(x, 90)], axis=-1).astype(np.uint8)
     path = tmp_path / "photo.png"
     Image.fromarray(photo).save(path)
+    Image.fromarray(np.where(y == 900, np.uint8(255), np.uint8(0))).save(tmp_path / "mask.png")
+    page.choose("pictures-task", "Inpaint")
+    page.choose("pictures-source", "Mask file")
     page.upload(path)
     until(lambda: "photo.png has 2400 × 1800 pixels" in page.one("#pictures-size").text, "the choice")
     until(lambda: page.one("#pictures-shrink").text == "Shrink to 2309 × 1732", "the size")
@@ -141,6 +158,14 @@ def test_a_large_photo_is_cut_or_shrunk_in_one_click(page, tmp_path):
     page.one("#pictures-shrink").click()
     until(lambda: "was shrunk" in page.one("#pictures-size-note").text, "the note")
     until(lambda: "2309 × 1732 pixels" in page.one("#pictures-preview").text, "the smaller picture")
+    page.upload(tmp_path / "mask.png", "pictures-mask")
+    page.one("#pictures-run").click()
+    (mask,) = until(lambda: [file for file in server.files() if file.name == "photo-shrunk-mask.png"], "the mask")
+    marked = np.asarray(Image.open(mask)) > 0
+    assert marked.shape == (1732, 2309)
+    assert np.flatnonzero(marked.any(axis=1)).tolist() == [866]
+    page.one("#pictures-cancel").click()
+    page.wait_for("Cancelled")
 
 
 def test_transparent_pixels_are_filled_by_default_and_marks_stand_out(page, tmp_path, tiny):
@@ -156,6 +181,14 @@ def test_transparent_pixels_are_filled_by_default_and_marks_stand_out(page, tmp_
     until(lambda: page.browser.find("#pictures-preview img"), "the preview")
     page.one("#pictures-run").click()
     assert "12 of 576 pixels are missing" in page.wait_for("Done")
+    loupe = page.one("#pictures-view .rd-loupe")
+    until(lambda: loupe.get_attribute("data-zoom"), "the loupe")
+    zoom = int(loupe.get_attribute("data-zoom"))
+    filled = """const canvas = document.querySelector("#pictures-view canvas[data-view=difference]");
+        const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        return data.filter((value, i) => i % 4 === 0 && value > 190 && data[i + 2] < 60).length"""
+    assert 8 * zoom**2 < page.browser.run(filled) < 16 * zoom**2  # orange, and grey around it
+    page.check_everywhere("#pictures-view .rd-panel", ["#pictures-panel", "#pictures-slider", "#pictures-view"])
     page.one("#pictures-input")
     page.one("#pictures-file button[aria-label='Clear']").click()
     page.upload(tmp_path / "orange.png")
@@ -165,7 +198,7 @@ def test_transparent_pixels_are_filled_by_default_and_marks_stand_out(page, tmp_
 
 def test_one_signal_of_one_entry_is_told_in_the_singular(page, tmp_path):
     (tmp_path / "one.csv").write_text("1.5\n")
-    next(tab for tab in page.browser.find("button[role=tab]") if tab.text == "Signals").click()
+    page.open_tab("Signals")
     page.upload(tmp_path / "one.csv", "signals")
     until(lambda: page.one("#signals-summary").text == "1 signal of 1 entry", "the summary")
 

@@ -50,7 +50,9 @@ def learn(needs_gradio, files):
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return [(html.unescape(end["panel"]), end["command"]) for end in json.loads(done.stdout)]
+        ends = json.loads(done.stdout)
+        assert all(end["enabled"] for end in ends)
+        return [(html.unescape(end["panel"]), end["command"]) for end in ends]
 
     return run
 
@@ -76,6 +78,13 @@ def test_every_choice_of_signs_has_its_option(learn):
     ends = learn(fields, *(fields | {"signs": signs} for signs in choices))
     for (_, command), option in zip(ends, ["", *choices.values()], strict=True):
         assert command == f"roadict learn signals.npy -o signals-model.npz -k 8{option} --epsilon 0.5 --seed 3"
+
+
+def test_a_result_that_cannot_be_drawn_ends_in_an_error_beside_its_files(learn):
+    [(panel, command)] = learn({"data": "signals.npy", "n_components": "8", "damaged": True})
+    assert "The page cannot show this run (ModelFileError: " in panel
+    assert "its files are not affected" in panel
+    assert command == "roadict learn signals.npy -o signals-model.npz -k 8 --seed 0"
 
 
 def test_number_of_atoms_noise_and_stability_come_from_the_data(learn):

@@ -45,6 +45,22 @@ def test_a_part_around_a_centre_is_cut_out_within_the_picture(small_limit, centr
     assert divmod(int(part[0, 0]), 60) == corner
 
 
+def test_a_mask_is_shrunk_or_cut_as_its_photo(small_limit, tmp_path):
+    mask = np.zeros((40, 60), np.uint8)
+    mask[7, 30] = mask[21, 11:50] = 200
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    shrunk = sizing.Resized("photo-shrunk.png", (40, 60, 3)).mask(tmp_path / "mask.png", "photo-shrunk.png")
+    marked = mask.reshape(20, 2, 30, 2).any(axis=(1, 3))  # a line of one pixel stays whole
+    np.testing.assert_array_equal(shrunk, np.where(marked, 255, 0))
+    cut = sizing.Resized("photo-cut.png", (40, 60, 3), (0.5, 0.5)).mask(tmp_path / "mask.png", "photo-cut.png")
+    np.testing.assert_array_equal(cut > 0, sizing.cropped(mask) > 0)
+    for made in (sizing.Resized(), sizing.Resized("photo-shrunk.png", (40, 61, 3)), sizing.Resized("b.png", (40, 60))):
+        with pytest.raises(
+            ValueError, match=r"^mask\.png has more .* photo-shrunk\.png has not; drop a mask of its size"
+        ):
+            made.mask(tmp_path / "mask.png", "photo-shrunk.png")
+
+
 def test_a_picture_is_too_large_by_its_header(tmp_path):
     for name, size in (("large.png", (2001, 2000)), ("fits.png", (2000, 2000))):
         Image.new("1", size).save(tmp_path / name)

@@ -1,7 +1,8 @@
 """The tab for signals in a page that nobody sees, in a process of its own, as Gradio leaves event loops open.
 
-Reads from standard input a list of clicks on "Learn", each as values of fields by their names; writes for each the
-panel and the command, and the model to model-0.npz, model-1.npz and so on in its folder.
+Reads from standard input a list of clicks on "Learn", each as values of fields by their names, and "damaged" where the
+model is to be damaged before it is shown; writes for each the panel, the command and whether "Learn" is enabled again,
+and the model to model-0.npz, model-1.npz and so on in its folder.
 """
 
 import json
@@ -18,19 +19,30 @@ from roadict.studio.page.strip import Strip
 from roadict.studio.past import PastRuns
 
 
+class Runs(PastRuns):
+    """Past runs that may damage the model of the latest one."""
+
+    damaged = False
+
+    def settle(self, job):
+        super().settle(job)
+        if self.damaged:
+            job.result.write_bytes(b"")
+
+
 def main():
     folder = Path(sys.argv[1])
     for name in ("jobs", "samples"):
         (folder / name).mkdir()
     queue = JobQueue()
     with gr.Blocks(analytics_enabled=False) as page:
-        past = PastRuns(folder / "jobs", folder / "store")
+        past = Runs(folder / "jobs", folder / "store")
         tab = SignalsTab(queue, past, Strip(queue, past), folder / "samples")
-    print(
-        json.dumps(
-            [click(page, tab, values, folder / f"model-{i}.npz") for i, values in enumerate(json.load(sys.stdin))]
-        )
-    )
+    shown = []
+    for i, values in enumerate(json.load(sys.stdin)):
+        past.damaged = values.get("damaged", False)
+        shown.append(click(page, tab, values, folder / f"model-{i}.npz"))
+    print(json.dumps(shown))
     queue.close()
 
 
@@ -46,7 +58,8 @@ def click(page, tab, values, output):
         if tab.result in update:
             shutil.copyfile(update[tab.result]["value"], output)
     details = shown.get(tab.details, {}).get("value") or ""
-    return {"panel": shown[tab.panel] + details, "command": shown.get(tab.command)}
+    enabled = shown[tab.start]["interactive"]
+    return {"panel": shown[tab.panel] + details, "command": shown.get(tab.command), "enabled": enabled}
 
 
 if __name__ == "__main__":

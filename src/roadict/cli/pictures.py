@@ -134,7 +134,7 @@ def upscale(
             callback=snapshot_callback(quiet),
             message=None if quiet else say,
         )
-    files.write_picture(output, big)
+    _write(output, big)
     if original is not None and compare is not None:
         from roadict.pictures.training import enlarge
 
@@ -291,14 +291,20 @@ def _finish(
     output: Path, original: Picture | None, shown: dict[str, Picture], quiet: bool, interrupt: Interrupt
 ) -> None:
     """Write the last of the pictures, and compare them with the original if there is one."""
-    from roadict.pictures import files
-
     result = list(shown.values())[-1]
-    files.write_picture(output, result)
+    _write(output, result)
     if original is not None:
         with telling_what_was_written([output]):
             _compare(output, original, shown)
     _done(output, result, quiet, interrupt)
+
+
+def _write(output: Path, result: Picture) -> None:
+    """Write the result; where its disk is full or lost, elsewhere."""
+    from roadict.files.atomic import write_or_rescue
+    from roadict.pictures.files import write_picture
+
+    write_or_rescue(lambda path: write_picture(path, result), output)
 
 
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:

@@ -284,8 +284,15 @@ class ROADCV(Learner):
 
     @property
     def dense_advice(self) -> str:
-        """What to do about hardly sparse codes, as for ``ROAD``; "" if they are sparse."""
-        return dense_advice(self)
+        """What to do about codes with nearly as many nonzeros per sample as the data have dimensions; "" if sparse."""
+        if not dense_advice(self):
+            return ""
+        used, dimensions = float(self.atom_usage_.sum()), min(self.components_.shape)
+        given = "epsilon" if self.formulation == "constrained" else "alpha"
+        return (
+            f"samples use {used:.1f} of {dimensions} dimensions, so the codes are hardly sparse: "
+            f"pass smaller n_components, or use ROAD with a larger {given}"
+        )
 
     def _set_choice(self, path: NumberPath) -> None:
         self.n_components_, self.flat_ = int(path.n_components[path.chosen]), path.flat

@@ -35,6 +35,8 @@ Picture = NDArray[Any]
 APPROACH, METHOD = "anchored", "road"
 TRAINING = "training"
 """Stage before the enlarging, if no trained model is found."""
+MODEL_FROM = "model from "
+"""Beginning of the message that names the file of a cached model."""
 BUNDLED = (
     "astronaut",
     "brick",
@@ -110,7 +112,7 @@ def trained(
         cached = SuperResolution.load(path)
         if saved_parameters(cached) == saved_parameters(model):
             cached.n_jobs = model.n_jobs
-            report(f"model from {path}")
+            report(f"{MODEL_FROM}{path}")
             return cached
     report(f"training on {plural(len(chosen), 'picture')}, once")
     seen: list[Snapshot] = []

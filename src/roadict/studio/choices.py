@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.drawing.charts import Chart, Scale, svg
+from roadict.drawing.numbers import number
 from roadict.metrics import STABLE
-from roadict.studio.drawings import atoms_picture
-from roadict.wording import plural
-
-WIDTH, HEIGHT = 320, 200
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 16, 44
+from roadict.studio.drawings import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, atoms_picture
+from roadict.wording import agree, of, plural
 
 
 def figures(model: Any) -> dict[str, str]:
@@ -27,7 +25,8 @@ def figures(model: Any) -> dict[str, str]:
     if stability is not None:
         order = np.argsort(-model.atom_usage_, kind="stable")
         stable = int((stability >= STABLE).sum())
-        caption = f"Stability, most used first: {stable} of {plural(len(order), 'atom')} recur in halves of the data"
+        share = f"{of(stable, len(order), 'atom')} {agree(stable, 'recurs', 'recur')}"
+        caption = f"Stability, most used first: {share} in halves of the data"
         drawn[caption] = stability_bars(stability[order])
         doubtful = order[stability[order] < STABLE]
         if len(doubtful):
@@ -38,25 +37,38 @@ def figures(model: Any) -> dict[str, str]:
 def hidden_error(numbers: NDArray[np.integer], errors: NDArray[np.floating], chosen: int) -> str:
     """Draw the error of hidden entries against the number of atoms, and mark the chosen one."""
     margin = 0.06 * (float(np.ptp(errors)) or float(errors[0]) or 1.0)
-    heights = Scale(float(errors.min()) - margin, float(errors.max()) + margin, HEIGHT - _BOTTOM, _TOP)
-    chart = Chart(Scale(float(numbers[0]), float(numbers[-1]), _LEFT, WIDTH - _RIGHT), heights)
+    heights = Scale(float(errors.min()) - margin, float(errors.max()) + margin, HEIGHT - BOTTOM, TOP)
+    chart = Chart(Scale(float(numbers[0]), float(numbers[-1]), LEFT, WIDTH - RIGHT), heights)
     at = float(errors[list(numbers).index(chosen)])
+    tips = [_tip(plural(int(n), "atom"), "error", e) for n, e in zip(numbers, errors, strict=True)]
     parts = [
-        chart.y_axis(),
+        chart.y_axis("error of hidden entries"),
         chart.x_axis("number of atoms", _whole(chart.x.ticks())),
         chart.line(numbers, errors, "c0"),
+        chart.mark(chosen, at, str(chosen)),
+        chart.columns(numbers, tips),
     ]
-    return svg(WIDTH, HEIGHT, [*parts, chart.mark(chosen, at, str(chosen))], "Error of hidden entries by atoms")
+    return svg(WIDTH, HEIGHT, parts, "Error of hidden entries by atoms")
 
 
 def stability_bars(stability: NDArray[np.floating]) -> str:
     """Draw the stability of atoms as bars, unstable ones in another colour, and the bound as a line."""
-    chart = Chart(Scale(0.5, len(stability) + 0.5, _LEFT, WIDTH - _RIGHT), Scale(0, 1, HEIGHT - _BOTTOM, _TOP))
-    stable = stability >= STABLE
-    bars = [chart.bars(np.where(stable, stability, 0), "c2"), chart.bars(np.where(stable, 0, stability), "c0")]
-    bound = chart.line([0.5, len(stability) + 0.5], [STABLE, STABLE], "zero")
-    axes = chart.y_axis() + chart.x_axis("rank of the atom", _whole(chart.x.ticks()))
-    return svg(WIDTH, HEIGHT, [axes, *bars, bound], f"Stability of {len(stability)} atoms; {STABLE} or more is stable")
+    count, stable = len(stability), stability >= STABLE
+    chart = Chart(Scale(0.5, count + 0.5, LEFT, WIDTH - RIGHT), Scale(0, 1, HEIGHT - BOTTOM, TOP))
+    tips = [_tip(f"rank {rank}", "stability", value) for rank, value in enumerate(stability, start=1)]
+    parts = [
+        chart.y_axis("stability"),
+        chart.x_axis("rank of the atom", _whole(chart.x.ticks())),
+        chart.bars(np.where(stable, stability, 0), "c2"),
+        chart.bars(np.where(stable, 0, stability), "c0"),
+        chart.line([0.5, count + 0.5], [STABLE, STABLE], "zero"),
+        chart.columns(np.arange(1, count + 1), tips),
+    ]
+    return svg(WIDTH, HEIGHT, parts, f"Stability of {plural(count, 'atom')}; {STABLE} or more is stable")
+
+
+def _tip(at: str, label: str, value: float) -> dict[str, Any]:
+    return {"at": at, "lines": [{"colour": 0, "label": label, "mean": number(value), "range": ""}], "note": ""}
 
 
 def _whole(ticks: list[float]) -> list[float]:

@@ -30,13 +30,17 @@ BEFORE = {"upscale": "Bicubic", "denoise": "Before", "inpaint": "Before"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """Both pictures, opaque, in RGB and of one size; missing pixels if there were any; the original if it is known."""
+    """Both pictures, opaque, in RGB and of one size; missing pixels if there were any; the original if it is known.
+
+    ``mark`` is the colour of missing pixels before.
+    """
 
     task: str
     before: Image.Image
     after: Image.Image
     missing: NDArray[np.bool_] | None = None
     truth: Image.Image | None = None
+    mark: str = ""
 
     @property
     def shrink(self) -> float:
@@ -46,7 +50,7 @@ class Comparison:
     def save(self, folder: Path) -> tuple[str, str]:
         """Write before and after to a folder, shrunk where they are too large for a page, and return their paths."""
         names = []
-        for name, picture in (("before.png", self.before), ("after.png", self.after)):
+        for name, picture in ((f"before-{folder.name}.png", self.before), (f"after-{folder.name}.png", self.after)):
             shown = picture if self.shrink == 1 else picture.resize([int(self.shrink * side) for side in picture.size])
             shown.save(folder / name, compress_level=1)
             names.append(str(folder / name))
@@ -75,14 +79,16 @@ class Comparison:
         values = {name: psnr(self._measured(shown)[chosen], truth) for name, shown in names.items()}
         return {name: f"{value:.2f} dB" for name, value in values.items() if math.isfinite(value)}
 
-    def loupe(self, slider: str) -> str:
-        """The loupe as HTML; it takes before and after from the images of an element, the slider."""
+    def loupe(self, slider: str, folder: Path) -> str:
+        """The loupe as HTML; it takes the pictures that were saved in a folder from those of the element ``slider``."""
         x, y = self.changed_most()
         return render(
             "studio",
             "loupe.html",
             slider=slider,
+            run=folder.name,
             task=self.task,
+            mark=self.mark,
             before=BEFORE[self.task],
             truth="" if self.truth is None else data_uri(png(np.asarray(self.truth))),
             decibels=self.decibels(),
@@ -104,15 +110,16 @@ def compare(source: Path, job: Job, task: str, truth: Path | None = None) -> Com
     picture = inputs.read_picture(source)
     after = opaque(inputs.for_screen(files.read_picture(job.result)))
     before = opaque(inputs.for_screen(picture))
-    missing = None
+    missing, mark = None, ""
     if task == "upscale":
         before = before.resize(after.size, Image.Resampling.BICUBIC)
     elif task == "inpaint":
         missing = missing_pixels(picture, None if job.mask is None else files.read_mask(job.mask))
-        before = _marked(before, missing)
+        mark = mark_colour(before)
+        before = _marked(before, missing, mark)
     original = None if truth is None else opaque(inputs.for_screen(files.read_picture(truth)))
     known = original is not None and original.size == after.size
-    return Comparison(task, before, after, missing, original if known else None)
+    return Comparison(task, before, after, missing, original if known else None, mark)
 
 
 def opaque(image: Image.Image) -> Image.Image:
@@ -123,6 +130,6 @@ def opaque(image: Image.Image) -> Image.Image:
     return Image.alpha_composite(Image.new("RGBA", full.size, "white"), full).convert("RGB")
 
 
-def _marked(image: Image.Image, missing: dtypes.Array) -> Image.Image:
+def _marked(image: Image.Image, missing: dtypes.Array, mark: str) -> Image.Image:
     stencil = Image.fromarray(np.where(missing, np.uint8(255), np.uint8(0)))
-    return Image.composite(Image.new("RGB", image.size, mark_colour(image)), image, stencil)
+    return Image.composite(Image.new("RGB", image.size, mark), image, stencil)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,13 +12,14 @@ from roadict.drawing.charts import Chart, Mark, Scale, element, svg
 from roadict.drawing.charts import text as label
 from roadict.drawing.numbers import number
 from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
+from roadict.wording import of, plural
 
 MAX_ATOMS = 256
 MAX_CURVES = 64
 WIDTH, HEIGHT = 340, 230
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 44
-LEGEND = 16
-"""Height of the names above curves."""
+LEGEND, NAMES = 16, 3
+"""Height of a row of names above curves, and how many fit into it."""
 HOVERED = 60
 """Iterations, at most, whose values are shown on hovering."""
 _svg = partial(svg, WIDTH, HEIGHT)
@@ -53,7 +55,8 @@ def residual_curves(
     if longest < 2 or len(positive) == len(levels):
         return _empty("The residuals will be drawn here.")
     low, high = 10.0 ** math.floor(math.log10(0.8 * positive.min())), 1.25 * float(positive.max())
-    chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + LEGEND, log=True))
+    rows = math.ceil(len(curves) / NAMES)
+    chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + rows * LEGEND, log=True))
     parts = [_axes(chart, "iteration", "relative, log scale")]
     if tolerance is not None:
         parts.append(chart.line([1, longest], [tolerance, tolerance], "tolerance"))
@@ -62,7 +65,10 @@ def residual_curves(
     last = list(curves.values())[-1]
     parts += [chart.line([len(last), mark.x], [last[-1], mark.y], f"c{len(curves) - 1} jump") for mark in marks]
     parts += [chart.mark(*mark, f"c{len(curves) - 1}") for mark in marks]
-    parts.append(chart.legend({f"c{i}": name for i, name in enumerate(curves)}))
+    names = [(f"c{i}", name) for i, name in enumerate(curves)]
+    for row in range(rows):
+        lifted = replace(chart, y=replace(chart.y, end=TOP + (row + 1) * LEGEND))
+        parts.append(lifted.legend(dict(names[row * NAMES : (row + 1) * NAMES])))
     return _svg([*parts, _values(chart, curves)], f"{', '.join(curves)} against the iteration, on a log scale")
 
 
@@ -73,7 +79,7 @@ def usage_bars(usage: NDArray[np.floating]) -> str:
     tips = [{"at": f"{number(share)} % of the signals", "lines": [], "note": ""} for share in shares]
     parts = [_axes(chart, "atoms, most used first", "share of the signals", " %"), chart.bars(shares, "c1")]
     parts.append(chart.columns(np.arange(1, len(shares) + 1), tips))
-    return _svg(parts, f"Share of the signals that use each of {len(shares)} atoms")
+    return _svg(parts, f"Share of the signals that use each of {plural(len(shares), 'atom')}")
 
 
 def atoms_picture(atoms: Atoms | None) -> str:
@@ -81,7 +87,7 @@ def atoms_picture(atoms: Atoms | None) -> str:
     if atoms is None:
         return _empty("The atoms will be drawn here.")
     shown = atoms[:MAX_ATOMS]
-    text = f"{len(shown)} of {len(atoms)} atoms" if len(shown) < len(atoms) else f"{len(atoms)} atoms"
+    text = of(len(shown), len(atoms), "atom") if len(shown) < len(atoms) else plural(len(atoms), "atom")
     if math.isqrt(atoms.shape[1]) ** 2 == atoms.shape[1]:
         columns = math.ceil(math.sqrt(len(shown) * WIDTH / HEIGHT))
         return _image(mosaic(shown, columns), text, "rd-atoms")

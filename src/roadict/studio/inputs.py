@@ -49,6 +49,13 @@ def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
         return dtypes.check_picture(file.name, files.read_picture(file))
 
 
+def read_mask(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Read a mask of any number of pixels as one plane, nonzero where a pixel is marked."""
+    file = _not_too_large(path, MAX_BYTES)
+    with _without_folder(file):
+        return files.read_mask(file)
+
+
 def is_too_large(path: str | os.PathLike[str]) -> bool:
     """Whether a picture has more than ``MAX_PIXELS``, by its header: it is not decompressed."""
     with warnings.catch_warnings():

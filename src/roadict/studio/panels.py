@@ -7,9 +7,9 @@ import numpy as np
 
 from roadict.drawing.markup import render
 from roadict.drawing.numbers import without_e
-from roadict.runs.history import Finished
 from roadict.studio.drawings import atoms_picture, objective_curve, residual_curves
 from roadict.studio.jobs import Job
+from roadict.wording import plural
 
 TOLERANCE = 1e-4
 """That of all fits of the studio, whose commands leave it at its default."""
@@ -92,17 +92,13 @@ def bound_of(name: str, tol: float) -> float:
     return 10 * tol if name in ("stationarity", "change") else tol
 
 
-def residual_caption(residuals: Sequence[str], finished: Finished | None = None) -> str:
-    """Caption of the chart of residuals; the run ends where they are below the tolerance, or earlier."""
+def residual_caption(residuals: Sequence[str]) -> str:
+    """Caption of the chart of residuals."""
     if "primal" in residuals:
-        meaning = "Residuals: they fall to zero as the copies of the codes agree."
-    elif "code_change" in residuals:
-        meaning = "Change of codes and atoms in an iteration, relative."
-    else:
-        meaning = "Distance from a stationary point."
-    if finished is not None and finished.exact:
-        return f"{meaning} The exact finish ends the run early: it solves for the atoms, up to rounding (ring)."
-    return f"{meaning} The ring is the returned fit." if finished is not None else meaning
+        return "Residuals: they fall to zero as the copies of the codes agree."
+    if "code_change" in residuals:
+        return "Change of codes and atoms in an iteration, relative."
+    return "Distance from a stationary point."
 
 
 def objective_caption(residuals: Sequence[str], start: int = 1) -> str:
@@ -118,7 +114,7 @@ def _figures(job: Job) -> dict[str, str]:
     status = job.status
     if not status.runs:
         return {}
-    atoms = "Atoms" if status.atoms is None else f"{len(status.atoms)} atoms"
+    atoms = "Atoms" if status.atoms is None else plural(len(status.atoms), "atom")
     # Copies: the thread that reads the output goes on appending.
     runs, measures = [list(run) for run in status.runs], dict(status.measures)
     curves = {curve_name(name): np.array(values) for name, values in measures.items()}

@@ -1,12 +1,15 @@
 """What the page shows of a job that has ended, from its files and its status, so that it can be shown again."""
 
 import base64
+import contextlib
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from roadict.drawing.charts import Mark
@@ -14,16 +17,28 @@ from roadict.drawing.markup import render
 from roadict.drawing.numbers import number
 from roadict.estimators import load
 from roadict.files.tables import read_matrix
+from roadict.pictures import SuperResolution
+from roadict.pictures.upscaling import MODEL_FROM
 from roadict.runs.history import Finished
 from roadict.studio import choices, panels, uses
 from roadict.studio.comparison import Comparison
-from roadict.studio.drawings import atoms_picture, objective_curve, residual_curves, usage_bars
-from roadict.studio.jobs import Job
+from roadict.studio.drawings import MAX_ATOMS, atoms_picture, objective_curve, residual_curves, usage_bars
+from roadict.studio.jobs import Job, JobStatus
 from roadict.studio.verdict import found_atoms, messages, residuals_of, verdict
+from roadict.wording import of, plural
 
 PHOTO = 400
 """Pixels of the longer side of the photo below a heat map."""
 COURSE = "How the run went"
+
+
+class End(NamedTuple):
+    """How a run ended: in words, and as the ring that marks it in the charts."""
+
+    text: str
+    objective: float
+    error: float
+    label: str
 
 
 class Shown(NamedTuple):
@@ -45,12 +60,16 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
         "iterations": f"{model.n_iter_:,}",
     }
     signals = read_matrix(job.source)
-    described = uses.signal_uses(model.components_, model.codes_, signals, model.atom_usage_)
-    view = _explorer(described, len(model.components_), "Click an atom to see it large, with its strongest users.")
-    history, finished = model.history_, model.history_.finished
+    stability = getattr(model, "atom_stability_", None)
+    described = uses.signal_uses(model.components_, model.codes_, signals, model.atom_usage_, stability)
+    text = "Click an atom to see it large, with its strongest users."
+    if any(atom["doubted"] for atom in described["atoms"]):
+        text += " A dashed frame marks atoms that do not recur in halves of the data: they are not to be trusted."
+    view = _explorer(described, len(model.components_), text)
+    history = model.history_
     curves = {name: history[name] for name in (*residuals_of(history), "error")}
     figures = {
-        **_course(curves, [history["objective"].tolist()], model.tol, finished),
+        **_course(curves, [history["objective"].tolist()], _end_of_fit(history.finished), model.tol),
         "Share of the signals that use each atom.": usage_bars(model.atom_usage_),
         **choices.figures(model),
     }
@@ -71,35 +90,69 @@ def show_picture(job: Job, compared: Comparison, slider: str) -> Shown:
         parts.append(_explorer(described, len(status.atoms), text, _photo(compared.after)))
     if status.runs:
         curves = {name: np.asarray(values) for name, values in status.measures.items()}
-        figures = _course(curves, status.runs, None)
+        figures = _course(curves, status.runs, _end_of_learning(status))
         if status.atoms is not None and not parts:
-            figures[f"{len(status.atoms)} atoms."] = atoms_picture(status.atoms)
+            figures[f"{_count(len(status.atoms))}, in features of patches."] = atoms_picture(status.atoms)
         parts.append(render("studio", "details.html", title=COURSE, figures=figures))
-    return Shown(panels.done(job), compared.loupe(slider), "".join(parts))
+    elif (atoms := _cached_atoms(job)) is not None:
+        figures = {f"{_count(len(atoms))}, in features of patches.": atoms_picture(atoms)}
+        parts.append(render("studio", "details.html", title="The model, which was trained before", figures=figures))
+    return Shown(panels.done(job), compared.loupe(slider, job.folder), "".join(parts))
 
 
 def _course(
-    curves: Mapping[str, Any], runs: Sequence[Sequence[float]], tol: float | None, finished: Finished | None = None
+    curves: Mapping[str, Any], runs: Sequence[Sequence[float]], end: End | None, tol: float = 0
 ) -> dict[str, str]:
-    """Charts of a run by their captions, residuals first."""
+    """Charts of a run by their captions, residuals first; without a tolerance there is no line for it."""
     named = {panels.curve_name(name): values for name, values in curves.items()}
-    last = len(runs[-1])
-    errors, objectives = [], []
-    if finished is not None:
-        objectives = [Mark(last, finished.objective, finished.label)]
-        errors = [Mark(last, finished.error, f"{finished.label}: {number(finished.error, 2)}")] * (finished.error > 0)
     residuals = [name for name in curves if name != "error"]
     tolerance = panels.bound_of(residuals[-1], tol) if tol and residuals else None
+    caption, last, errors, objectives = panels.residual_caption(residuals), len(runs[-1]), [], []
+    if end is not None:
+        caption = f"{caption} {end.text}"
+        objectives = [Mark(last, end.objective, end.label)]
+        errors = [Mark(last, end.error, f"{end.label}: {number(end.error, 2)}")] * (end.error > 0)
     return {
-        panels.residual_caption(residuals, finished): residual_curves(named, errors, tolerance),
+        caption: residual_curves(named, errors, tolerance),
         panels.objective_caption(residuals): objective_curve(runs, objectives),
     }
 
 
+def _end_of_fit(finished: Finished | None) -> End | None:
+    if finished is None:
+        return None
+    text = "The ring is the returned fit."
+    if finished.exact:
+        text = "The exact finish ends the run early: it solves for the atoms, up to rounding (ring)."
+    return End(text, finished.objective, finished.error, finished.label)
+
+
+def _end_of_learning(status: JobStatus) -> End:
+    text = (
+        "For a picture ROAD runs a fixed number of iterations, and to no tolerance, as only the picture counts. "
+        "The ring is the last one, whose atoms are used."
+    )
+    return End(text, status.runs[-1][-1], status.measures.get("error", [math.nan])[-1], "atoms used")
+
+
+def _cached_atoms(job: Job) -> NDArray[np.floating] | None:
+    """Atoms of the model that an upscaling took from the cache; None if it took none, or the model has gone."""
+    for line in job.status.lines:
+        if line.startswith(MODEL_FROM):
+            with contextlib.suppress(OSError, ValueError):
+                atoms: NDArray[np.floating] = SuperResolution.load(line.removeprefix(MODEL_FROM)).predictor_.atoms
+                return atoms
+    return None
+
+
 def _explorer(described: dict[str, Any], count: int, text: str, photo: str = "") -> str:
-    shown = len(described["atoms"])
-    title = f"{count} atoms" if shown == count else f"{shown} of {count} atoms"
-    return render("studio", "atoms.html", title=f"{title}, most used first", text=text, uses=described, photo=photo)
+    title = f"{_count(count)}, most used first"
+    return render("studio", "atoms.html", title=title, text=text, uses=described, photo=photo)
+
+
+def _count(atoms: int) -> str:
+    """How many atoms are drawn."""
+    return plural(atoms, "atom") if atoms <= MAX_ATOMS else of(MAX_ATOMS, atoms, "atom")
 
 
 def _photo(picture: Image.Image) -> str:

@@ -1,15 +1,52 @@
 """Pictures above the studio's limit: shrunk to it, or cut out."""
 
 import math
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from roadict.studio.inputs import MAX_PIXELS
+from roadict.studio.inputs import MAX_PIXELS, read_mask
 
 Picture = NDArray[Any]
+
+
+class Resized(NamedTuple):
+    """How a photo was made to fit.
+
+    Attributes
+    ----------
+    name : str
+        Of the file of the smaller picture; "": none was made.
+    shape : tuple of int
+        Of the photo.
+    centre : (float, float) or None
+        Of the part that was cut out, in shares of height and width; None: it was shrunk.
+    """
+
+    name: str = ""
+    shape: tuple[int, ...] = ()
+    centre: tuple[float, float] | None = None
+
+    def mask(self, path: str | os.PathLike[str], picture: str) -> NDArray[np.uint8]:
+        """Read a mask of the photo, and shrink or cut it as the photo was; ``picture`` is the file to use it for.
+
+        A pixel of a shrunk mask is marked if any part of it was.
+        """
+        marked = np.where(read_mask(path) > 0, np.uint8(255), np.uint8(0))
+        if picture != self.name or marked.shape != self.shape[:2]:
+            raise ValueError(
+                f"{Path(path).name} has more than {MAX_PIXELS:,} pixels, and {picture} has not; drop a mask of its "
+                "size, or of that of the photo it was made from, draw a mask, or make the pixels transparent"
+            )
+        if self.centre is not None:
+            return cropped(marked, self.centre)
+        height, width = fitted(marked.shape)
+        shares = Image.fromarray(marked).convert("F").resize((width, height), Image.Resampling.BOX)
+        return np.where(np.asarray(shares) > 0, np.uint8(255), np.uint8(0))
 
 
 def fitted(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.drawing.numbers import number
+from roadict.metrics import STABLE
 from roadict.pictures.restoration import centred
 from roadict.tensors import is_sparse
+from roadict.wording import agree
 
 MAX_ATOMS = 256
 USERS = 6
@@ -29,7 +31,13 @@ _MISSING = -128
 Atoms = NDArray[np.floating]
 
 
-def signal_uses(atoms: Atoms, codes: Any, signals: NDArray[Any], usage: NDArray[np.floating]) -> dict[str, Any]:
+def signal_uses(
+    atoms: Atoms,
+    codes: Any,
+    signals: NDArray[Any],
+    usage: NDArray[np.floating],
+    stability: NDArray[np.floating] | None = None,
+) -> dict[str, Any]:
     """Describe atoms, most used first, with the signals that have the largest coefficients.
 
     Parameters
@@ -40,6 +48,8 @@ def signal_uses(atoms: Atoms, codes: Any, signals: NDArray[Any], usage: NDArray[
     signals : array of shape (n_samples, n_features)
     usage : array of shape (n_components,)
         Share of the signals that use each atom.
+    stability : array of shape (n_components,), or None
+        If it is known; atoms below ``STABLE`` are "doubted".
     """
     order = np.argsort(-usage, kind="stable")[:MAX_ATOMS]
     points = _points(atoms.shape[1])
@@ -53,8 +63,12 @@ def signal_uses(atoms: Atoms, codes: Any, signals: NDArray[Any], usage: NDArray[
             coefficient = float(codes[row, k])
             users.append([int(row) + 1, _signed(coefficient), coefficient * _top(atoms[k]) / top])
             shown[str(row + 1)] = _packed(signals[row][points] / top)
-        text = f"used by {round(usage[k] * len(signals)):,} of {len(signals):,} signals ({number(100 * usage[k])} %)"
-        described.append({"name": int(k) + 1, "text": text, "values": _packed(own(atoms[k])[points]), "users": users})
+        text = _share(round(usage[k] * len(signals)), len(signals), "signal", "signals")
+        doubted = stability is not None and bool(stability[k] < STABLE)
+        if stability is not None:
+            text += f", stability {number(stability[k])}{': not to be trusted' * doubted}"
+        values = _packed(own(atoms[k])[points])
+        described.append({"name": int(k) + 1, "text": text, "values": values, "users": users, "doubted": doubted})
     return {"side": _side(atoms), "atoms": described, "signals": shown}
 
 
@@ -77,7 +91,7 @@ def place_uses(atoms: Atoms, picture: NDArray[np.float32]) -> dict[str, Any]:
     for k in np.argsort(-counts, kind="stable")[:MAX_ATOMS]:
         users = np.flatnonzero(codes[:, k])
         strengths = np.ceil(255 * codes[users, k] / max(codes[users, k].max(initial=0), 1e-30))
-        text = f"used by {counts[k]:,} of {len(codes):,} patches ({number(100 * counts[k] / len(codes))} %)"
+        text = _share(counts[k], len(codes), "patch", "patches")
         places = {"at": _bytes(users.astype("<u2")), "strength": _bytes(strengths.astype(np.uint8))}
         described.append({"name": int(k) + 1, "text": text, "values": _packed(own(atoms[k]))} | places)
     grid = {"columns": len(columns), "step": step, "cell": max(side, step), "width": width, "height": height}
@@ -88,6 +102,10 @@ def own(atom: Atoms) -> Atoms:
     """Scale an atom to a largest magnitude of one."""
     scaled: Atoms = atom / _top(atom)
     return scaled
+
+
+def _share(part: int, whole: int, one: str, many: str) -> str:
+    return f"used by {part:,} of {whole:,} {agree(whole, one, many)} ({number(100 * part / whole)} %)"
 
 
 def _strongest(codes: Any, k: int, count: int) -> Sequence[int]:

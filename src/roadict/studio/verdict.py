@@ -1,5 +1,6 @@
 """What to say of a fit at its end: whether it can be trusted, and which fields of the page to change if not."""
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from roadict.drawing.numbers import number
 from roadict.metrics import match_atoms
 from roadict.studio.jobs import Job
 from roadict.studio.panels import bound_of
+from roadict.wording import agree, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,9 +19,12 @@ FOUND = 0.99
 MORE_ITERATIONS = 10
 """How many times as many iterations to try."""
 ATOMS, ERROR_BOUND, SEED = "“Atoms”", "“Error bound”", "“Seed”"
-"""Labels of fields."""
-_CLAUSE = "has not converged"
-"""In the warning of the command, which names parameters of Python."""
+NUMBERS, FIND = "“Numbers to try”", "“Find the number of atoms in the data”"
+"""Labels of fields; with the second of these ticked the first replaces the number of atoms, and the bound is fixed."""
+_CLAUSE, _HALVES = "has not converged", " of halves "
+"""In the warning of a fit, which the verdict words anew, and in that of the stability, which only loses parameters."""
+_PARAMETERS = re.compile(r" in max_iter=\d+ iterations|; fit the model with .*")
+"""Parameters of Python."""
 
 
 class Verdict(NamedTuple):
@@ -32,7 +37,7 @@ class Verdict(NamedTuple):
 
 def verdict(job: Job, model: Any) -> Verdict:
     """Judge a fit."""
-    others = [warning for warning in job.warnings if _CLAUSE not in warning]
+    others = [_PARAMETERS.sub("", warning) for warning in job.warnings if _HALVES in warning or _CLAUSE not in warning]
     if job.state == "stopped":
         return Verdict("stopped", "Stopped", others)
     if model.stop_reason_ == "non-finite":
@@ -76,14 +81,17 @@ def _distance(model: Any) -> str:
         if np.isfinite(model.history_[name][-1])
     ]
     bound = number(bound_of(residuals_of(model.history_)[-1], model.tol))
-    return f"After {model.n_iter_:,} iterations: {', '.join(last)}. A run has converged when these are below {bound}."
+    count = f"{model.n_iter_:,} {agree(model.n_iter_, 'iteration', 'iterations')}"
+    return f"After {count}: {', '.join(last)}. A run has converged when these are below {bound}."
 
 
 def _advice(model: Any) -> str:
     """Say which fields to change, or how to go on with more iterations."""
-    longer = f"or run the command below with --max-iter {MORE_ITERATIONS * model.max_iter}"
+    longer = f"or run the command below with --max-iter {MORE_ITERATIONS * model._n_iterations}"
     if dense := _dense(model):
         return f"{dense.removesuffix('.')}, {longer}."
+    if _found_number(model):
+        return f"Enter smaller {NUMBERS} or another {SEED}, {longer}."
     if hasattr(model, "epsilon"):
         return f"Enter a larger {ERROR_BOUND} if the signals are noisy, or fewer {ATOMS}, {longer}."
     return f"Enter fewer {ATOMS} or another {SEED}, {longer}."
@@ -93,5 +101,13 @@ def _dense(model: Any) -> str:
     """Say what to do about codes that are hardly sparse; "" if they are sparse."""
     if not getattr(model, "dense_advice", ""):
         return ""
-    used = f"Signals use {model.atom_usage_.sum():.1f} of {len(model.components_)} atoms"
-    return f"{used}, so they are hardly simpler than before: enter a larger {ERROR_BOUND} or fewer {ATOMS}."
+    used = f"Signals use {model.atom_usage_.sum():.1f} of {plural(len(model.components_), 'atom')}"
+    remedy = f"enter a larger {ERROR_BOUND} or fewer {ATOMS}"
+    if _found_number(model):
+        remedy = f"enter smaller {NUMBERS}, or untick {FIND} and enter a larger {ERROR_BOUND}"
+    return f"{used}, so they are hardly simpler than before: {remedy}."
+
+
+def _found_number(model: Any) -> bool:
+    """Whether the number of atoms was chosen by the data."""
+    return hasattr(model, "cv_results_")

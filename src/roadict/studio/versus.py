@@ -14,6 +14,7 @@ from roadict.studio import inputs
 from roadict.studio.drawings import atoms_picture
 from roadict.studio.jobs import Job
 from roadict.studio.past import facts
+from roadict.wording import agree, of
 
 MAX_SIDE = 900
 """Pixels of the longer side of a picture."""
@@ -58,6 +59,7 @@ def _atoms(first: Any, second: Any) -> tuple[list[str], str]:
     others = np.setdiff1d(np.arange(len(second)), partners)
     aligned = np.concatenate([signs[matched, None] * second[partners[matched]], second[others]])
     cosines = np.sum(first[matched] * aligned[: matched.sum()], axis=1)
-    agree = int(np.sum(cosines >= STABLE))
-    text = f"{agree} of {len(first)} atoms on the left have a partner on the right (correlation of {STABLE} or more)"
-    return [atoms_picture(first), atoms_picture(aligned)], f"{text}; they are drawn in the same order."
+    similar = int(np.sum(cosines >= STABLE))
+    share = f"{of(similar, len(first), 'atom')} on the left {agree(similar, 'has', 'have')} a partner on the right"
+    text = f"{share} (correlation of {STABLE} or more); they are drawn in the same order."
+    return [atoms_picture(first), atoms_picture(aligned)], text

@@ -19,6 +19,7 @@ from roadict.studio.page.tab import Tab, Update
 from roadict.studio.page.views import PLAIN, QUIET, shown
 from roadict.studio.results import show_picture
 from roadict.studio.samples import find_truth, picture_samples
+from roadict.studio.sizing import Resized
 
 DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
 _HINTS = {
@@ -40,7 +41,7 @@ class PicturesTab(Tab):
         self._samples = picture_samples(samples)
         self.picture = gr.File(label="Picture", height=132, elem_id="pictures-file")
         self.preview = gr.HTML(elem_id="pictures-preview", visible=False, **PLAIN)
-        SizeChoice(self.picture, samples.parent / "resized")
+        self.resized = SizeChoice(self.picture, samples.parent / "resized").made
         self._add_sample_label()
         self.gallery = gr.Gallery(
             [(str(sample.file), sample.title) for sample in self._samples],
@@ -121,9 +122,10 @@ class PicturesTab(Tab):
         self.picture.change(self._choose_source, [self.picture, self.source], self.source, **QUIET)
         self.picture.clear(_no_canvas, None, self.editor, **QUIET)
         self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)
+        masks = [self.source, self.editor, self.mask_file, self.resized]
         self.start.click(
             self._run,
-            [self.picture, self.task, self.scale, self.sigma, self.source, self.editor, self.mask_file, self.seed],
+            [self.picture, self.task, self.scale, self.sigma, *masks, self.seed],
             list(self.outputs),
             concurrency_limit=None,
             **QUIET,
@@ -183,6 +185,7 @@ class PicturesTab(Tab):
         source: str,
         drawn: dict[str, Any] | None,
         mask_file: str | None,
+        resized: Resized,
         seed: str,
         request: gr.Request,
     ) -> Iterator[Update]:
@@ -198,8 +201,12 @@ class PicturesTab(Tab):
             elif task == "inpaint" and source == FILE:
                 if mask_file is None:
                     raise ValueError("There is no mask file; drop one, or draw the mask")
-                inputs.read_picture(mask_file)
-                mask = inputs.copy_upload(mask_file, folder, taken=(name, picture_command(task, name).output))
+                if inputs.is_too_large(mask_file):
+                    mask = f"{Path(name).stem}-mask.png"
+                    write_picture(folder / mask, resized.mask(mask_file, name))
+                else:
+                    inputs.read_picture(mask_file)
+                    mask = inputs.copy_upload(mask_file, folder, taken=(name, picture_command(task, name).output))
             return picture_command(
                 task,
                 name,

@@ -101,11 +101,12 @@ const heat = (atom, grid, photo) => {
 };
 
 const explore = section => {
-  const uses = JSON.parse(section.querySelector("template").content.textContent), grid = section.querySelector(".rd-grid"), large = section.querySelector(".rd-atom");
+  const uses = JSON.parse(section.querySelector(".rd-uses").textContent), grid = section.querySelector(".rd-grid"), large = section.querySelector(".rd-atom");
   const photo = section.dataset.photo ? make("img", { src: section.dataset.photo }) : null;
   const buttons = uses.atoms.map(atom => {
     const button = make("button", { type: "button", tabIndex: -1, title: `Atom ${atom.name}, ${atom.text}` }, drawn(atom.values, uses.side));
     button.setAttribute("aria-label", button.title);
+    button.classList.toggle("rd-doubted", Boolean(atom.doubted));
     return button;
   });
   grid.replaceChildren(...buttons);
@@ -140,7 +141,7 @@ const explore = section => {
   choose(0);
 };
 
-// The two pictures of the slider, as soon as it has them.
+// The two pictures of the slider, as soon as it has those of this run.
 const picture = async (slider, name) => {
   for (let tries = 0; tries < 300; tries++) {
     const found = [...document.querySelectorAll(slider + " img")].find(image => new RegExp(`[/\\\\]${name}\\.png`).test(decodeURIComponent(image.src)));
@@ -155,9 +156,9 @@ const picture = async (slider, name) => {
 };
 
 const magnify = async section => {
-  const { slider, task, truth } = section.dataset, views = {};
+  const { slider, run, task, truth, mark = "" } = section.dataset, views = {}, marked = [1, 3, 5].map(i => parseInt(mark.slice(i, i + 2), 16));
   section.querySelectorAll("canvas").forEach(canvas => { views[canvas.dataset.view] = canvas; });
-  const [before, after] = await Promise.all([picture(slider, "before"), picture(slider, "after")]);
+  const [before, after] = await Promise.all([picture(slider, `before-${run}`), picture(slider, `after-${run}`)]);
   const shown = { before, after };
   if (truth) { shown.truth = make("img", { src: truth }); await shown.truth.decode(); }
   const wide = after.naturalWidth, high = after.naturalHeight, at = { x: section.dataset.x * wide, y: section.dataset.y * high };
@@ -177,12 +178,13 @@ const magnify = async section => {
     });
     const [old, now] = pixels.map(image => image.data);
     for (let i = 0; i < now.length; i += 4) {
-      const filled = task === "inpaint" && old[i] === 209 && old[i + 1] === 96 && old[i + 2] === 31;
+      const filled = marked.every((colour, c) => old[i + c] === colour);
       for (let c = i; c < i + 3; c++) now[c] = task === "inpaint" ? (filled ? now[c] : 128) : 128 + 4 * (now[c] - old[c]);
     }
     context.putImageData(pixels[1], 0, 0);
   };
   const draw = () => {
+    if (!side()) return;  // no longer on the page
     const [x, y, length] = region(), size = side();
     Object.entries(views).forEach(([name, canvas]) => {
       const context = canvas.getContext("2d", { willReadFrequently: name === "difference" });
@@ -245,8 +247,11 @@ const start = () => {
   document.dispatchEvent(new Event("rd-redrawn"));
   element.querySelectorAll(".rd-figures .plot").forEach(plot => plot.setAttribute("tabindex", "0"));
   [[".rd-explorer", explore], [".rd-loupe", magnify]].forEach(([kind, begin]) => {
-    element.querySelectorAll(kind + ":not([data-ready])").forEach(section => {
+    element.querySelectorAll(kind + ":not([data-ready])").forEach(old => {
+      // Gradio updates the elements of one result to those of the next, and leaves their listeners: start with none.
+      const section = old.cloneNode(true);
       section.dataset.ready = "";
+      old.replaceWith(section);
       begin(section);
     });
   });

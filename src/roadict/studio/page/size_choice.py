@@ -18,6 +18,8 @@ _CENTRE = (0.5, 0.5)
 class SizeChoice:
     """Components below the upload of a picture, seen only if it is too large, and their handlers.
 
+    ``made`` is the state that says how the latest picture was made smaller.
+
     Parameters
     ----------
     picture : gradio.File
@@ -28,7 +30,7 @@ class SizeChoice:
 
     def __init__(self, picture: Any, folder: Path) -> None:
         self._folder = folder
-        self._centre, self._made = gr.State(_CENTRE), gr.State("")
+        self._centre, self.made = gr.State(_CENTRE), gr.State(sizing.Resized())
         with gr.Column(visible=False, elem_id="pictures-size") as self.box:
             self.text = gr.HTML(**PLAIN)
             self.part = gr.Image(
@@ -41,14 +43,14 @@ class SizeChoice:
                 self.crop = gr.Button("Cut out", size="md", elem_id="pictures-crop", min_width=140)
         self.note = gr.HTML(elem_id="pictures-size-note", **PLAIN)
         offered = [self.box, self.text, self.part, self.shrink, self.crop, self._centre, self.note]
-        picture.change(self._offer, [picture, self._made], offered, **QUIET)
+        picture.change(self._offer, [picture, self.made], offered, **QUIET)
         self.part.select(self._move, [picture], [self.part, self._centre], **QUIET)
-        self.shrink.click(self._shrink, [picture], [picture, self._made, self.note], **QUIET)
-        self.crop.click(self._crop, [picture, self._centre], [picture, self._made, self.note], **QUIET)
+        self.shrink.click(self._shrink, [picture], [picture, self.made, self.note], **QUIET)
+        self.crop.click(self._crop, [picture, self._centre], [picture, self.made, self.note], **QUIET)
 
-    def _offer(self, path: str | None, made: str) -> tuple[Any, ...]:
+    def _offer(self, path: str | None, made: sizing.Resized) -> tuple[Any, ...]:
         """Show the choice for a picture that is too large; the note stays with the picture that was made."""
-        note = gr.skip() if path is not None and Path(path).name == made else ""
+        note = gr.skip() if path is not None and Path(path).name == made.name else ""
         hidden = (gr.update(visible=False), "", None, gr.skip(), gr.skip(), _CENTRE, note)
         if path is None or not inputs.is_too_large(path):
             return hidden
@@ -78,26 +80,27 @@ class SizeChoice:
         centre = (y / height, x / width)
         return _marked(picture, centre), centre
 
-    def _shrink(self, path: str) -> tuple[str, str, str]:
+    def _shrink(self, path: str) -> tuple[str, sizing.Resized, str]:
         picture = read_picture(path)
         return self._replaced(path, "shrunk", picture.shape, sizing.shrunk(picture))
 
-    def _crop(self, path: str, centre: tuple[float, float]) -> tuple[str, str, str]:
-        picture = read_picture(path)
-        return self._replaced(path, "cut", picture.shape, sizing.cropped(picture, (centre[0], centre[1])))
+    def _crop(self, path: str, centre: tuple[float, float]) -> tuple[str, sizing.Resized, str]:
+        picture, middle = read_picture(path), (centre[0], centre[1])
+        return self._replaced(path, "cut", picture.shape, sizing.cropped(picture, middle), middle)
 
-    def _replaced(self, path: str, how: str, shape: tuple[int, ...], picture: Any) -> tuple[str, str, str]:
-        """Write the smaller picture; returns its path, its name, and what was done."""
+    def _replaced(
+        self, path: str, how: str, shape: tuple[int, ...], picture: Any, centre: tuple[float, float] | None = None
+    ) -> tuple[str, sizing.Resized, str]:
+        """Write the smaller picture; returns its path, how it was made, and that in words."""
         folder = self._folder / secrets.token_hex(4)
         folder.mkdir(parents=True)
         file = folder / f"{Path(path).stem}-{how}.png"
         write_picture(file, picture)
-        verb = "shrunk" if how == "shrunk" else "cut"
         text = (
-            f"{Path(path).name} was {verb} from {shape[1]} × {shape[0]} to {picture.shape[1]} × {picture.shape[0]} "
+            f"{Path(path).name} was {how} from {shape[1]} × {shape[0]} to {picture.shape[1]} × {picture.shape[0]} "
             f"pixels. The run and its command work on {file.name}, which you can download with the result."
         )
-        return str(file), file.name, panels.dropped(text)
+        return str(file), sizing.Resized(file.name, shape, centre), panels.dropped(text)
 
 
 def _preview(picture: Any) -> Image.Image:

@@ -162,7 +162,7 @@ class Tab(ABC):
         yield {**self._running(True), self._strip.cards: self._strip.html(page)}
         while not job.ended.wait(PAUSE):
             keep = {self.keep: gr.update(visible=job.can_keep)}
-            yield keep | ({self.panel: panels.progress(job, self._queue.ahead(job))} if job.in_view else {})
+            yield keep | (self._or_error(lambda: self._progress(job)) if job.in_view else {})
         end = {**self._running(False), self._strip.cards: self._strip.html(page)}
         yield end | (self.show(job) if job.in_view else {})
 
@@ -202,14 +202,29 @@ class Tab(ABC):
             return {self.panel: panels.cancelled()}
         if job.state == "failed":
             return {self.panel: panels.error(job.error)}
+        return self._or_error(lambda: self._result(job))
+
+    def _progress(self, job: Job) -> Update:
+        return {self.panel: panels.progress(job, self._queue.ahead(job))}
+
+    def _result(self, job: Job) -> Update:
+        """Updates that show a result, and offer its files even if it cannot be drawn."""
         script = job.folder / f"{job.result.stem}-command.txt"
         script.write_text(f"{job.command.text()}\n", encoding="utf-8")
         return {
-            self.downloads: gr.update(visible=True),
             self.result: gr.update(value=str(job.result)),
             self.input: gr.update(value=str(job.source)),
             self.mask: gr.update(visible=False),
             self.script: gr.update(value=str(script)),
             self.command: job.command.text(),
-            **self._finish(job),
+            **self._or_error(lambda: self._finish(job)),
+            self.downloads: gr.update(visible=True),
         }
+
+    def _or_error(self, draw: Callable[[], Update]) -> Update:
+        """Updates that draw something, or say that it cannot be drawn: without any the page would stay as it was."""
+        try:
+            return draw()
+        except Exception as error:
+            sentence = f"The page cannot show this run ({type(error).__name__}: {error}); its files are not affected"
+            return {**self._nothing(), self.panel: panels.error(sentence)}
