@@ -15,12 +15,13 @@ from roadict.studio.commands import Command, picture_command
 from roadict.synthetic import planted
 
 GUARD = 60
+ME, MINE, OTHER = (jobs.Owner("pictures", page) for page in ("me", "mine", "other"))
 
 
 class Slow(jobs.Job):
     """A job that lasts until ``may_end`` is set."""
 
-    def __init__(self, folder, owner="me"):
+    def __init__(self, folder, owner=ME):
         super().__init__(Command((), "nothing"), folder, owner)
         self.started, self.may_end = threading.Event(), threading.Event()
 
@@ -55,10 +56,10 @@ def test_jobs_run_one_at_a_time_in_the_order_of_submission(queue, tmp_path):
 
 
 def test_a_waiting_job_that_is_cancelled_never_starts(queue, tmp_path):
-    first, mine, other = Slow(tmp_path), Slow(tmp_path, "mine"), Slow(tmp_path, "other")
+    first, mine, other = Slow(tmp_path), Slow(tmp_path, MINE), Slow(tmp_path, OTHER)
     for job in (first, mine, other):
         queue.submit(job)
-    queue.cancel("mine")
+    queue.cancel(MINE)
     assert mine.ended.is_set()
     assert queue.ahead(other) == 1
     for job in (first, other):
@@ -78,7 +79,7 @@ def test_the_length_of_the_queue_is_bounded(queue, tmp_path):
 
 
 def test_a_failed_job_has_the_error_message_of_the_command(tmp_path):
-    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, "me")
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, ME)
     job.run()
     assert job.state == "failed"
     assert job.error.endswith("absent.png does not exist; check its name and folder")
@@ -88,7 +89,7 @@ def test_a_failed_job_has_the_error_message_of_the_command(tmp_path):
 
 def test_a_job_that_ends_without_an_error_message_is_reported_as_such(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs.sys, "executable", "false")
-    job = jobs.Job(Command((), "nothing"), tmp_path, "me")
+    job = jobs.Job(Command((), "nothing"), tmp_path, ME)
     job.run()
     assert job.state == "failed"
     assert "without an error message" in job.error
@@ -99,14 +100,14 @@ def test_a_job_whose_output_cannot_be_read_fails_and_ends(tmp_path, monkeypatch)
         raise ValueError("no such event")
 
     monkeypatch.setattr(jobs.JobStatus, "read", read)
-    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, "me")
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, ME)
     job.run()
     assert job.ended.is_set()
     assert (job.state, job.error) == ("failed", "no such event")
 
 
 def test_a_job_that_cannot_start_fails_and_ends(tmp_path):
-    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path / "absent", "me")
+    job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path / "absent", ME)
     job.run()
     assert job.ended.is_set()
     assert job.state == "failed"
@@ -138,7 +139,7 @@ ENDLESS = Command(
 def endless(queue, tmp_path):
     """A job that learns until somebody stops it."""
     np.save(tmp_path / "data.npy", planted(120, 6, 8, sparsity=2, random_state=0).data)
-    job = jobs.Job(ENDLESS, tmp_path, "me")
+    job = jobs.Job(ENDLESS, tmp_path, ME)
     queue.submit(job)
     return job
 
@@ -157,9 +158,9 @@ def test_a_stopped_job_keeps_its_best_so_far(queue, endless):
     assert "Stopping" not in panels.progress(endless, 0)
     queue.stop("somebody else")
     assert not endless.stopping
-    queue.stop("me")
+    queue.stop(ME)
     assert not endless.can_keep
-    queue.stop("me")  # a second signal would discard it
+    queue.stop(ME)  # a second signal would discard it
     assert "Stopping" in panels.progress(endless, 0)
     assert endless.ended.wait(GUARD)
     assert endless.state == "stopped"
@@ -177,7 +178,7 @@ def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
     """Nor one that was to be kept, if it is still at it."""
     wait_for(lambda: endless.status.at[1] > 3)
     endless.stopping = stopped
-    queue.cancel("me")
+    queue.cancel(ME)
     assert endless.ended.wait(GUARD)
     assert (endless.state, endless._process.returncode) == ("cancelled", -signal.SIGTERM)
     assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
@@ -186,23 +187,23 @@ def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_a_job_stopped_before_its_first_iteration_counts_as_cancelled(queue, endless, tmp_path):
     wait_for(lambda: endless.can_keep)
-    queue.stop("me")
+    queue.stop(ME)
     assert endless.ended.wait(GUARD)
     assert endless.state == "cancelled"
     assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
 
 
 def test_a_waiting_job_that_is_stopped_never_starts(queue, tmp_path):
-    first, mine = Slow(tmp_path), Slow(tmp_path, "mine")
+    first, mine = Slow(tmp_path), Slow(tmp_path, MINE)
     for job in (first, mine):
         queue.submit(job)
-    queue.stop("mine")
+    queue.stop(MINE)
     assert mine.state == "cancelled"
     first.may_end.set()
 
 
 def test_upscaling_keeps_nothing(tmp_path):
-    job = jobs.Job(picture_command("upscale", "in.png"), tmp_path, "me")
+    job = jobs.Job(picture_command("upscale", "in.png"), tmp_path, ME)
     job.state = "running"
     assert not job.can_keep
 
