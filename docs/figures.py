@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap, to_hex, to_rgb
+from matplotlib.colors import ListedColormap, same_color, to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.spines import Spine
 from matplotlib.text import Text
@@ -56,12 +56,10 @@ def scrape(block, block_vars, gallery_conf):
             figure.saved = True
             path = Path(next(block_vars["image_path_iterator"]))
             _thumbnail(figure, path, Path(block_vars["src_file"]).stem)
-            for theme, ink in (("light", LIGHT), ("dark", DARK)):
+            for theme in ("light", "dark"):
                 target = path.with_stem(f"{path.stem}_{theme}")
-                _inked(figure, ink)
-                if theme == "dark":
-                    _lighten(figure)
-                figure.savefig(target, dpi=110, transparent=True)
+                drawn = for_dark_pages(figure) if theme == "dark" else _inked(figure, LIGHT)
+                drawn.savefig(target, dpi=110, transparent=True)
                 source = target.relative_to(gallery_conf["src_dir"]).as_posix()
                 text += f"\n.. image:: /{source}\n   :alt: figure\n   :class: only-{theme}\n\n"
     plt.close("all")
@@ -84,12 +82,23 @@ def _inked(figure, ink):
     return figure
 
 
-def _lighten(figure):
-    """Mix dark lines with white, for dark pages."""
+def for_dark_pages(figure):
+    """Give a figure light ink, lighter lines, and no background."""
+    _inked(figure, DARK)
     for line in figure.findobj(Line2D):
-        colour = np.array(to_rgb(line.get_color()))
-        if colour @ (0.3, 0.6, 0.1) < DIM:
-            line.set_color(to_hex(0.55 * colour + 0.45))
+        line.set_color(_lighter(line.get_color()))
+        line.set_markeredgecolor(_lighter(line.get_markeredgecolor()))
+    for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
+        patch.set_alpha(0)
+    return figure
+
+
+def _lighter(colour):
+    """Mix a dark colour with white."""
+    mixed = np.array(to_rgb(colour))
+    if same_color(colour, "none") or mixed @ (0.3, 0.6, 0.1) >= DIM:
+        return colour
+    return to_hex(0.55 * mixed + 0.45)
 
 
 def _thumbnail(figure, path, example):
