@@ -92,7 +92,7 @@ if _REPOSITORY:
     html_theme_options["icon_links"] = [{"name": "Repository", "url": _REPOSITORY, "icon": "fa-solid fa-code-branch"}]
 # The bar on the left lists the pages of a section; these have none.
 _ALONE = ("index", "start", "which-method", "how-road-works", "questions", "paper-to-code", "performance", "beside")
-_ALONE += ("from-scikit-learn", "when-not", "citing", "contributing", "changelog", "studio")
+_ALONE += ("is-it-real", "from-scikit-learn", "when-not", "citing", "contributing", "changelog", "studio")
 html_sidebars = {page: [] for page in _ALONE}
 
 figures.draw(FOLDER / "_figures")

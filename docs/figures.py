@@ -21,7 +21,7 @@ from roadict.synthetic import planted
 
 LIGHT, DARK, BOTH = "#22272e", "#ced6dd", "#868e96"
 """Ink on light pages, on dark ones, and on thumbnails, which are on both."""
-DIM = 0.35
+DIM = 0.45
 """Lines of a smaller brightness are lightened on dark pages."""
 FIRST_TWO = slice(2)
 SHOWN = {
