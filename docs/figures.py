@@ -30,13 +30,15 @@ SHOWN = {
     "plot_05_denoise": FIRST_TWO,
     "plot_06_inpaint": FIRST_TWO,
     "plot_07_upscale": slice(2, 4),
-    "plot_08_digits": slice(24),
+    "plot_08_digits": slice(1),
     "plot_12_stains": slice(1),
     "plot_13_handwriting": FIRST_TWO,
 }
 """Panels of the first figure of an example that its thumbnail has; all of them, drawn smaller, unless here."""
 SMALL = (4.8, 3.2)
 """Inches of such a small drawing: its letters are large on the thumbnail."""
+TITLE = 2.6
+"""Points of a title per inch of the panels that a thumbnail has."""
 
 
 def _get_sg_image_scraper():
@@ -104,16 +106,41 @@ def _lighter(colour):
 def _thumbnail(figure, path, example):
     """Save some panels of a figure, or a small drawing of all: the figure itself would be too small to read."""
     _inked(figure, BOTH)
-    if example not in SHOWN:
+    legends = [legend for axes in figure.axes if (legend := axes.get_legend()) is not None]
+    for legend in legends:
+        legend.set_visible(False)  # on so few pixels it covers the lines
+    if example in SHOWN:
+        _save_panels(figure, figure.axes[SHOWN[example]], path)
+    else:
         size = figure.get_size_inches()
         figure.set_size_inches(SMALL)
         figure.savefig(path, dpi=160, transparent=True)
         figure.set_size_inches(size)
-        return
+    for legend in legends:
+        legend.set_visible(True)
+
+
+def _save_panels(figure, panels, path):
+    """Save panels alone, with titles that can be read on a thumbnail."""
+    hidden = [axes for axes in figure.axes if axes not in panels and axes.get_visible()]
+    sizes = {axes.title: axes.title.get_size() for axes in panels}
+    for axes in hidden:
+        axes.set_visible(False)
+    width = _box(figure, panels).width
+    for title, size in sizes.items():
+        title.set_size(max(size, TITLE * width))
+    figure.savefig(path, dpi=160, transparent=True, bbox_inches=_box(figure, panels))
+    for title, size in sizes.items():
+        title.set_size(size)
+    for axes in hidden:
+        axes.set_visible(True)
+
+
+def _box(figure, panels):
+    """Place of panels in inches."""
     figure.canvas.draw()
-    boxes = [axes.get_tightbbox() for axes in figure.axes[SHOWN[example]]]
-    box = Bbox.union(boxes).padded(6).transformed(figure.dpi_scale_trans.inverted())
-    figure.savefig(path, dpi=160, transparent=True, bbox_inches=box)
+    boxes = [axes.get_tightbbox() for axes in panels]
+    return Bbox.union(boxes).padded(6).transformed(figure.dpi_scale_trans.inverted())
 
 
 # The figures of the page.
