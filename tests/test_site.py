@@ -121,7 +121,11 @@ def test_dots_stand_where_their_values_are(site):
 def test_the_home_page_links_the_repository(site):
     text = (site / "index.html").read_text(encoding="utf-8")
     project = tomllib.loads((site.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert len(re.findall(f'<a [^>]*href="{re.escape(project["urls"]["Repository"])}"', text)) >= 2  # text and icon
+    links = re.findall(
+        f'<a [^>]*href="{re.escape(project["urls"]["Repository"])}"[^>]*>(.*?)</a>', text, flags=re.DOTALL
+    )
+    assert "Repository" in links
+    assert any("fa-code-branch" in link for link in links)  # above every page
 
 
 def test_the_home_page_has_the_table_of_the_readme(site):
