@@ -153,6 +153,9 @@ def open_everywhere(chromium, page):
         assert chromium.console_errors() == [], (width, dark)
         assert [asked for asked in chromium.requests() if not asked.startswith("file:")] == [], (width, dark)
         assert chromium.width_of_content() <= width
+        inside = "const a = document.querySelector('.bd-article-container'); return [a.scrollWidth, a.clientWidth]"
+        needed, there = chromium.run(inside)  # the theme would scroll the text sideways
+        assert needed <= there, (width, dark)
         assert chromium.run("return document.documentElement.dataset.theme") == ("dark" if dark else "light")
         yield width, dark
 
