@@ -26,6 +26,10 @@ from roadict.files.atomic import atomic_write
 from roadict.plotting import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "docs"))
+
+from figures import for_dark_pages  # noqa: E402
+
 BEGIN, END = "<!-- results: python benchmarks/paper.py DIR -->", "<!-- /results -->"
 COLOURS = ("#0b5fc0", "#c2185b", "#2e7d32", "#b85c00", "#6a3fb5", "#007c8f", "#7d6b00", "#8d5a4a", "#626b78")
 MAX_STORED = 3_000_000
@@ -44,7 +48,9 @@ def main(folders, root=ROOT):
         own = of_experiment(rows, name)
         if own:
             draw = table_figure if experiment.pictures else recovery_figure
-            save_figure(draw(experiment, own), target / f"{name}.png", dpi=130)
+            figure = draw(experiment, own)
+            save_figure(figure, target / f"{name}.png", dpi=130)
+            save_figure(for_dark_pages(figure), target / f"{name}-dark.png", dpi=130)  # the site shows it on dark pages
     store(rows, target)
     (target / "README.md").write_text(summary(rows, block), encoding="utf-8")
     readme.write_text(text, encoding="utf-8")

@@ -15,6 +15,7 @@ from roadict.drawing.charts import Chart, Scale, element, svg, text
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
 COLOURS = {"ROAD": 0, "roadict": 0, "SPORCO": 1, "SPAMS": 2, "scikit-learn": 3, "dictlearn": 4}
+COLOURS |= {"K-SVD": 1, "BM3D": 2, "noisy": 4, "second use": 4}
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 270, 46, 92, 26, 44
 LABEL_GAP = 14
 """Smallest distance of two labels in pixels."""
@@ -108,7 +109,32 @@ def bars(items, title, unit=""):
             element("g", bar + text(LABELS + length + 6, top + 15, name, "start"), class_=f"c{COLOURS.get(learner, 0)}")
         )
         top += BAR
-    return svg(BARS_WIDTH, top + 6, parts, title)
+    return svg(BARS_WIDTH, top + 6, parts, title, "wide")
+
+
+# Dots.
+
+DOT_LABELS, DOT_VALUES, DOTS_WIDTH = 285, 165, 740
+
+
+def dots(items, title, line):
+    """Dots on a scale: items are labels, values, ends of their ranges, texts and learners; a line at one value."""
+    ends = [line, *(end for _, value, ends, _, _ in items for end in (value, *ends))]
+    margin = 0.08 * (max(ends) - min(ends))
+    top, right = 6, DOTS_WIDTH - DOT_VALUES
+    across = Scale(min(ends) - margin, max(ends) + margin, DOT_LABELS, right)
+    chart = Chart(across, Scale(0, len(items), top + BAR * len(items), top))
+    at = float(across(line))
+    parts = [chart.x_axis(title, grid=True)]
+    parts.append(element("line", class_="baseline", x1=at, x2=at, y1=top, y2=float(chart.y.start)))
+    for i, (label, value, ends, words, learner) in enumerate(items):
+        middle = len(items) - i - 0.5
+        height = float(chart.y(middle)) + 4
+        parts.append(text(DOT_LABELS - 12, height, label, "end"))
+        mark = chart.line(ends, [middle] * len(ends), "ours") + chart.dots(value, middle, 5)
+        words = text(right + 12, height, words, "start")
+        parts.append(element("g", mark + words, class_=f"c{COLOURS.get(learner, 0)}"))
+    return svg(DOTS_WIDTH, top + BAR * len(items) + 44, parts, title, "wide")
 
 
 # The charts.
@@ -213,6 +239,67 @@ def denoising():
     return [bars(items, "PSNR", " dB")]
 
 
+def _learner(cell):
+    """Name and package of a learner that is told as code."""
+    code = cell.strip("`")
+    return (code, "roadict") if "ROAD" in code else (re.sub(r"^\w+\(.*", "scikit-learn", code), "scikit-learn")
+
+
+def denoising_half():
+    """PSNR of denoised halves, a panel per photo; the line is scikit-learn's."""
+    found, panels = rows("Denoising half a photo"), []
+    for photo in dict.fromkeys(row["photo"] for row in found):
+        items = []
+        for row in [row for row in found if row["photo"] == photo]:
+            label, learner = _learner(row["learner"])
+            words = f"{row['denoised']}, {row['seconds of the fit']} s"
+            items.append((label, number(row["denoised"]), (), words, learner))
+        [theirs] = [value for _, value, _, _, learner in items if learner == "scikit-learn"]
+        panels.append(dots(items, f"{photo}, PSNR in dB", theirs))
+    return panels
+
+
+def default_fits():
+    """Objective over that of SPAMS after 20 s, with ranges."""
+    items = []
+    for row in rows("Default fits of real patches"):
+        ratio, *ends = re.findall(r"[\d.]+", row["ratio"])
+        words = f"{ratio}, {number(row['seconds, roadict']):g} s"
+        items.append((f"{row['K']} atoms, {row['N']} patches", float(ratio), [*map(float, ends)], words, "roadict"))
+    return [dots(items, "objective over that of SPAMS after 20 s", 1.0)]
+
+
+def digits_and_flower():
+    """Objective over that of scikit-learn's 1,000 iterations, a panel per kind of data."""
+    found, panels = rows("Digits and a flower beside scikit-learn"), []
+    for data in dict.fromkeys(row["data"] for row in found):
+        items = []
+        for row in [row for row in found if row["data"] == data]:
+            label, learner = _learner(row["learner"])
+            words = f"{row['of 1,000']}, {row['CPU seconds']} s of CPU"
+            items.append((label, number(row["of 1,000"]), (), words, learner))
+        panels.append(dots(items, f"{data}, objective over that of scikit-learn's 1,000 iterations", 1.0))
+    return panels
+
+
+def coders_and_spams():
+    """Microseconds per sample, roadict with sparse codes and SPAMS."""
+    items = []
+    for row in rows("Coders compared with SPAMS"):
+        label = f"{row['coder']}, {row['dtype']}, {row['threads']} thread{'s' * (row['threads'] != '1')}"
+        items += [(label, number(row["roadict, sparse"]), "roadict"), (label, number(row["SPAMS"]), "SPAMS")]
+    return [bars(items, "microseconds per sample", " µs")]
+
+
+def compilation():
+    """Seconds that compiling adds to the first use, and those of the second."""
+    items = []
+    for row in rows("Compilation"):
+        label = re.sub(r"\(.*\)", "(…)", row["use"].replace("`", ""))
+        items += [(label, number(row["wall, s"]), "to compile"), (label, number(row["second use, s"]), "second use")]
+    return [bars(items, "seconds", " s")]
+
+
 CHARTS = {
     "atoms-over-time": (atoms_over_time, "Atoms found over time"),
     "unseen-patches": (unseen_patches, "Objective on unseen patches over time"),
@@ -223,6 +310,11 @@ CHARTS = {
     "coders": (coders, "Coders"),
     "two-stage": (two_stage, "Two-stage methods: speed"),
     "denoising": (denoising, "Denoising, σ = 20"),
+    "denoising-half": (denoising_half, "Denoising half a photo"),
+    "default-fits": (default_fits, "Default fits of real patches"),
+    "digits-and-flower": (digits_and_flower, "Digits and a flower beside scikit-learn"),
+    "coders-and-spams": (coders_and_spams, "Coders compared with SPAMS"),
+    "compilation": (compilation, "Compilation"),
 }
 """Charts by name: how each is drawn, and the section whose tables it shows."""
 

@@ -92,7 +92,7 @@ if _REPOSITORY:
     html_theme_options["icon_links"] = [{"name": "Repository", "url": _REPOSITORY, "icon": "fa-solid fa-code-branch"}]
 # The bar on the left lists the pages of a section; these have none.
 _ALONE = ("index", "start", "which-method", "how-road-works", "questions", "paper-to-code", "performance", "beside")
-_ALONE += ("from-scikit-learn", "when-not", "citing", "contributing", "changelog", "studio")
+_ALONE += ("is-it-real", "from-scikit-learn", "when-not", "citing", "contributing", "changelog", "studio")
 html_sidebars = {page: [] for page in _ALONE}
 
 figures.draw(FOLDER / "_figures")
@@ -116,8 +116,24 @@ def _drawn(match):
     return f'```{{raw}} html\n<figure class="drawing">{body}<figcaption>{match[3]}</figcaption></figure>\n```\n'
 
 
+def _both_themes(docname):
+    """Show NAME-dark.png on dark pages instead of NAME.png; one without it is on a white card there (site.css)."""
+    folder = (FOLDER / docname).parent
+
+    def shown(match):
+        alt, name = match.groups()
+        if not (folder / f"{name}-dark.png").is_file():
+            return match[0]
+        themes = {"light": name, "dark": f"{name}-dark"}
+        return "\n".join(
+            f"```{{image}} {file}.png\n:alt: {alt}\n:class: only-{theme}\n```\n" for theme, file in themes.items()
+        )
+
+    return shown
+
+
 def _fill_in(app, docname, source):
-    """Put in what is made when the site is built: help of commands, measurements with their charts, drawings."""
+    """Put in what is made when the site is built: help, measurements with their charts, drawings, dark pictures."""
     text = source[0]
     if docname == "api/commands":
         text = text.replace("<!-- commands -->", _commands())
@@ -128,6 +144,7 @@ def _fill_in(app, docname, source):
     if docname == "index":
         link = f"[Repository]({_REPOSITORY}) · " if _REPOSITORY else ""
         text = text.replace("<!-- repository -->", link)
+    text = re.sub(r"^!\[(.+)\]\((\S+)\.png\)$", _both_themes(docname), text, flags=re.MULTILINE)
     source[0] = re.sub(r"^```\{drawing\} (\w+)\n:alt: (.+)\n\n(.+)\n```\n", _drawn, text, flags=re.MULTILINE)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import ListedColormap, to_hex, to_rgb
+from matplotlib.colors import ListedColormap, same_color, to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.spines import Spine
 from matplotlib.text import Text
@@ -21,7 +21,7 @@ from roadict.synthetic import planted
 
 LIGHT, DARK, BOTH = "#22272e", "#ced6dd", "#868e96"
 """Ink on light pages, on dark ones, and on thumbnails, which are on both."""
-DIM = 0.35
+DIM = 0.45
 """Lines of a smaller brightness are lightened on dark pages."""
 FIRST_TWO = slice(2)
 SHOWN = {
@@ -30,13 +30,15 @@ SHOWN = {
     "plot_05_denoise": FIRST_TWO,
     "plot_06_inpaint": FIRST_TWO,
     "plot_07_upscale": slice(2, 4),
-    "plot_08_digits": slice(24),
+    "plot_08_digits": slice(1),
     "plot_12_stains": slice(1),
     "plot_13_handwriting": FIRST_TWO,
 }
 """Panels of the first figure of an example that its thumbnail has; all of them, drawn smaller, unless here."""
 SMALL = (4.8, 3.2)
 """Inches of such a small drawing: its letters are large on the thumbnail."""
+TITLE = 2.6
+"""Points of a title per inch of the panels that a thumbnail has."""
 
 
 def _get_sg_image_scraper():
@@ -56,12 +58,10 @@ def scrape(block, block_vars, gallery_conf):
             figure.saved = True
             path = Path(next(block_vars["image_path_iterator"]))
             _thumbnail(figure, path, Path(block_vars["src_file"]).stem)
-            for theme, ink in (("light", LIGHT), ("dark", DARK)):
+            for theme in ("light", "dark"):
                 target = path.with_stem(f"{path.stem}_{theme}")
-                _inked(figure, ink)
-                if theme == "dark":
-                    _lighten(figure)
-                figure.savefig(target, dpi=110, transparent=True)
+                drawn = for_dark_pages(figure) if theme == "dark" else _inked(figure, LIGHT)
+                drawn.savefig(target, dpi=110, transparent=True)
                 source = target.relative_to(gallery_conf["src_dir"]).as_posix()
                 text += f"\n.. image:: /{source}\n   :alt: figure\n   :class: only-{theme}\n\n"
     plt.close("all")
@@ -84,27 +84,63 @@ def _inked(figure, ink):
     return figure
 
 
-def _lighten(figure):
-    """Mix dark lines with white, for dark pages."""
+def for_dark_pages(figure):
+    """Give a figure light ink, lighter lines, and no background."""
+    _inked(figure, DARK)
     for line in figure.findobj(Line2D):
-        colour = np.array(to_rgb(line.get_color()))
-        if colour @ (0.3, 0.6, 0.1) < DIM:
-            line.set_color(to_hex(0.55 * colour + 0.45))
+        line.set_color(_lighter(line.get_color()))
+        line.set_markeredgecolor(_lighter(line.get_markeredgecolor()))
+    for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
+        patch.set_alpha(0)
+    return figure
+
+
+def _lighter(colour):
+    """Mix a dark colour with white."""
+    mixed = np.array(to_rgb(colour))
+    if same_color(colour, "none") or mixed @ (0.3, 0.6, 0.1) >= DIM:
+        return colour
+    return to_hex(0.55 * mixed + 0.45)
 
 
 def _thumbnail(figure, path, example):
     """Save some panels of a figure, or a small drawing of all: the figure itself would be too small to read."""
     _inked(figure, BOTH)
-    if example not in SHOWN:
+    legends = [legend for axes in figure.axes if (legend := axes.get_legend()) is not None]
+    for legend in legends:
+        legend.set_visible(False)  # on so few pixels it covers the lines
+    if example in SHOWN:
+        _save_panels(figure, figure.axes[SHOWN[example]], path)
+    else:
         size = figure.get_size_inches()
         figure.set_size_inches(SMALL)
         figure.savefig(path, dpi=160, transparent=True)
         figure.set_size_inches(size)
-        return
+    for legend in legends:
+        legend.set_visible(True)
+
+
+def _save_panels(figure, panels, path):
+    """Save panels alone, with titles that can be read on a thumbnail."""
+    hidden = [axes for axes in figure.axes if axes not in panels and axes.get_visible()]
+    sizes = {axes.title: axes.title.get_size() for axes in panels}
+    for axes in hidden:
+        axes.set_visible(False)
+    width = _box(figure, panels).width
+    for title, size in sizes.items():
+        title.set_size(max(size, TITLE * width))
+    figure.savefig(path, dpi=160, transparent=True, bbox_inches=_box(figure, panels))
+    for title, size in sizes.items():
+        title.set_size(size)
+    for axes in hidden:
+        axes.set_visible(True)
+
+
+def _box(figure, panels):
+    """Place of panels in inches."""
     figure.canvas.draw()
-    boxes = [axes.get_tightbbox() for axes in figure.axes[SHOWN[example]]]
-    box = Bbox.union(boxes).padded(6).transformed(figure.dpi_scale_trans.inverted())
-    figure.savefig(path, dpi=160, transparent=True, bbox_inches=box)
+    boxes = [axes.get_tightbbox() for axes in panels]
+    return Bbox.union(boxes).padded(6).transformed(figure.dpi_scale_trans.inverted())
 
 
 # The figures of the page.

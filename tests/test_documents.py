@@ -18,6 +18,7 @@ from skimage.data import camera
 from skimage.io import imsave
 
 from roadict import ROAD
+from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 
 ROOT = Path(__file__).parents[1]
@@ -118,7 +119,7 @@ def test_commands_that_take_too_long_are_understood(page, tmp_path, monkeypatch,
 
 
 def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
-    [(text, *_)] = [block[1:] for block in blocks(ROOT / "README.md") if block[0] == "python"]
+    _, text = [text for language, text, _ in blocks(ROOT / "README.md") if language == "python"]
     exec(compile(text, "README.md", "exec"), {})  # noqa: S102
     reason, iterations, error = capsys.readouterr().out.splitlines()[0].split()
     assert reason == "converged"
@@ -126,12 +127,27 @@ def test_the_ten_lines_of_the_readme_find_the_atoms(folder, capsys):
     assert float(error) < 1e-2
 
 
-def test_the_home_page_tells_what_its_lines_print(capsys):
-    python, printed = [
-        text for language, text, _ in blocks(ROOT / "docs" / "index.md") if language in ("python", "text")
-    ]
-    exec(compile(python, "index.md", "exec"), {})  # noqa: S102
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "index.md"], ids=name)
+def test_the_first_lines_of_a_page_print_what_it_tells(page, capsys):
+    python, printed, *_ = [text for language, text, _ in blocks(page) if language in ("python", "text")]
+    exec(compile(python, name(page), "exec"), {})  # noqa: S102
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("snippet", sorted((ROOT / "docs" / "snippets").iterdir()), ids=name)
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_task_in_code(snippet, folder):
+    """It is shown, and finds atoms where its package is installed."""
+    assert f"snippets/{snippet.name}\n" in (ROOT / "docs" / "beside.md").read_text(encoding="utf-8")
+    code = compile(snippet.read_text(encoding="utf-8"), name(snippet), "exec")
+    module = snippet.stem.removeprefix("with_").replace("scikit_learn", "sklearn")
+    pytest.importorskip(module)
+    truth = planted(400, 16, 32, sparsity=3, random_state=0)
+    np.save("data.npy", truth.data)
+    known = {}
+    exec(code, known)  # noqa: S102
+    assert known["atoms"].shape == (32, 16)
+    assert dictionary_error(known["atoms"], truth.dictionary) < 0.1
 
 
 def test_few_blocks_are_not_run():
@@ -190,7 +206,7 @@ def test_the_layers_are_drawn_as_they_are_enforced():
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#:]+)\)", text)  # files; addresses have a colon
-    targets += re.findall(r"^```\{(?:include|figure|image)\} (\S+)", text, flags=re.MULTILINE)
+    targets += re.findall(r"^```\{(?:include|literalinclude|figure|image)\} (\S+)", text, flags=re.MULTILINE)
     for target in targets:
         if not target.startswith("_figures/"):  # drawn when the site is built
             assert (page.parent / target).exists(), target
@@ -261,6 +277,16 @@ def test_figures_of_the_readme_are_measured():
     assert len(rows) >= 6
     for _, figure, title in rows:
         assert unsupported(figure, section(title)) == [], f"not in the section {title!r} of RESULTS.md"
+
+
+def test_the_table_of_packages_is_measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    peers = importlib.import_module("peers_table")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [table] = re.findall(f"{peers.BEGIN}\n(.*)\n{peers.END}", readme, flags=re.DOTALL)
+    assert table == peers.table(), "run python docs/peers_table.py"
+    assert table.count("\n") == 6
+    assert unsupported(table, section("ROAD beside its peers")) == []
 
 
 def paragraphs(page):

@@ -3,30 +3,30 @@
 The gallery is not run here: ``tests/test_examples.py`` does that.
 """
 
-import http.server
 import re
 import shutil
 import subprocess
 import sys
-import threading
-from functools import partial
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("sphinx_gallery")
 pytest.importorskip("pydata_sphinx_theme")
 ROOT = Path(__file__).parents[1]
 RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "docs", "examples", "benchmarks", "src")
-PAGES = ("gallery/index.html", "api/estimators.html", "performance.html", "results/README.html", "distributed.html")
-PAGES += ("studio.html", "from-scikit-learn.html", "when-not.html", "citing.html")
+PAGES = ("gallery/index.html", "api/estimators.html", "performance.html", "distributed.html", "studio.html")
+PAGES += ("from-scikit-learn.html", "when-not.html", "citing.html")
 LOOKS = [(width, dark) for width in (1400, 390) for dark in (False, True)]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the site from a copy, so that the gallery that was run stays as it is."""
+    """Build the site from a copy, where the repository has an address, and one figure a twin for dark pages."""
     folder = tmp_path_factory.mktemp("site")
     unwanted = shutil.ignore_patterns("_build", "gallery", ".peers", "__pycache__")
     for name in SOURCES:
@@ -35,6 +35,13 @@ def site(tmp_path_factory):
             shutil.copytree(source, folder / name, ignore=unwanted)
         else:
             shutil.copy(source, folder / name)
+    pictures = folder / "docs" / "results"
+    shutil.copy(pictures / "zebra.png", pictures / "zebra-dark.png")
+    (pictures / "noisy-dark.png").unlink(missing_ok=True)
+    project = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    if "urls" not in tomllib.loads(project)["project"]:
+        project += '\n[project.urls]\nRepository = "https://code.invalid/roadict"\n'
+        (folder / "pyproject.toml").write_text(project, encoding="utf-8")
     shutil.rmtree(folder / "src")
     (folder / "src").symlink_to(ROOT / "src")  # where the compiled kernels are
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-D", "plot_gallery=0"]
@@ -51,7 +58,9 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("page", ["how-road-works", "paper-to-code", "scale", "decisions/0004-scale"])
+@pytest.mark.parametrize(
+    "page", ["how-road-works", "paper-to-code", "scale", "decisions/0004-scale", "from-scikit-learn"]
+)
 def test_equations_are_mathml(site, page):
     text = (site / f"{page}.html").read_text(encoding="utf-8")
     assert '<div class="equation"><math ' in text
@@ -90,29 +99,51 @@ def test_a_table_is_folded_where_a_chart_shows_it(site):
     parts = re.split(r'(?=<section id=")', text)
     [coders] = [part for part in parts if part.startswith('<section id="coders">')]
     assert coders.index('<figure class="site-chart"') < coders.index("<details") < coders.index("<table")
-    assert text.count('<figure class="site-chart"') >= 9
+    assert text.count('<figure class="site-chart"') >= 14
 
 
-@pytest.fixture
-def address(site):
-    """The site on a port of this machine."""
+def test_dots_stand_where_their_values_are(site):
+    section = RESULTS.split("\n## Digits and a flower")[1].split("\n## ")[0]
+    found = re.findall(r"^\| digits \|(.*)\|$", section, flags=re.MULTILINE)
+    cells = [[cell.strip() for cell in row.split("|")] for row in found]
+    text = (site / "performance.html").read_text(encoding="utf-8")
+    [panel] = re.findall(r'<svg [^>]*aria-label="digits, objective over .*?</svg>', text)
+    for _, _, _, _, ratio, seconds, *_ in cells:
+        assert f">{ratio}, {seconds} s of CPU<" in panel
+    values = [float(row[4]) for row in cells]
+    at = [float(x) for x in re.findall(r'<circle class="dot" cx="([\d.]+)"', panel)]
+    assert len(at) == len(values) == 4
+    slope, offset = np.polyfit(values, at, 1)
+    assert slope > 0
+    np.testing.assert_allclose(np.array(values) * slope + offset, at, atol=0.01)
 
-    class Silent(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(site))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+def test_the_home_page_links_the_repository(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    project = tomllib.loads((site.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    links = re.findall(
+        f'<a [^>]*href="{re.escape(project["urls"]["Repository"])}"[^>]*>(.*?)</a>', text, flags=re.DOTALL
+    )
+    assert "Repository" in links
+    assert any("fa-code-branch" in link for link in links)  # above every page
 
 
-def test_pages_open_in_a_browser_without_a_complaint(chromium, address):
-    for page in PAGES:
-        chromium.open(f"{address}/{page}", width=1280, height=1600)
-        assert "roadict" in chromium.driver.title
-        assert chromium.console_errors() == [], page
-        assert [asked for asked in chromium.requests() if not asked.startswith(address)] == [], page
+def test_the_home_page_has_the_table_of_the_readme(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [row] = re.findall(r"^\| SPORCO \| ([\d.]+) \| ([\d.]+) \|", readme, flags=re.MULTILINE)
+    [cells] = re.findall(r"<td><p>SPORCO</p></td>(.*?)</tr>", text, flags=re.DOTALL)
+    assert [*row] == re.findall(r"<p>([\d.]+)</p>", cells)
+
+
+def test_pictures_of_pages_are_in_the_repository():
+    images = ROOT / "docs" / "images"
+    for name in ("home-light.webp", "home-dark.webp", "studio.png"):
+        with Image.open(images / name) as picture:
+            assert picture.width >= 1000
+    with Image.open(images / "road.webp") as animation:
+        assert animation.n_frames > 10
+    assert (images / "road.webp").stat().st_size < 2_000_000
 
 
 def open_everywhere(chromium, page):
@@ -122,8 +153,30 @@ def open_everywhere(chromium, page):
         assert chromium.console_errors() == [], (width, dark)
         assert [asked for asked in chromium.requests() if not asked.startswith("file:")] == [], (width, dark)
         assert chromium.width_of_content() <= width
+        inside = "const a = document.querySelector('.bd-article-container'); return [a.scrollWidth, a.clientWidth]"
+        needed, there = chromium.run(inside)  # the theme would scroll the text sideways
+        assert needed <= there, (width, dark)
         assert chromium.run("return document.documentElement.dataset.theme") == ("dark" if dark else "light")
         yield width, dark
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_open_everywhere(chromium, site, page):
+    for _ in open_everywhere(chromium, site / page):
+        assert "roadict" in chromium.driver.title
+
+
+def test_figures_suit_the_theme(chromium, site):
+    """A figure for dark pages replaces the light one; one without it is on a white card, undimmed."""
+    shown = """return [...document.querySelectorAll('.bd-article img')].filter(i => i.offsetParent).map(i => {
+        const style = getComputedStyle(i);
+        return [i.src.split('/').pop(), style.backgroundColor, style.filter]; })"""
+    cards, clear = ["rgb(255, 255, 255)", "none"], ["rgba(0, 0, 0, 0)", "none"]
+    for _, dark in open_everywhere(chromium, site / "results" / "README.html"):
+        figures = {name: style for name, *style in chromium.run(shown)}
+        assert ("zebra-dark.png" in figures, "zebra.png" in figures) == (dark, not dark)
+        assert figures["zebra-dark.png" if dark else "zebra.png"] == clear
+        assert figures["noisy.png"] == (cards if dark else clear)
 
 
 def press(chromium, selector, *keys):
@@ -192,6 +245,8 @@ def test_the_comparison_opens_everywhere(chromium, site):
         panels = chromium.find(".site-chart .plot")
         assert len(panels) == 3
         assert all(0 < panel.rect["width"] <= width for panel in panels)
+        ours, others = (tabs.rect for tabs in chromium.find(".sd-tab-set"))
+        assert (others["y"] > ours["y"]) == (width < 500)  # side by side, if there is room
         labels = chromium.run("return [...document.querySelectorAll('.site-chart .label')].map(l => l.textContent)")
         assert {*labels} == {"ROAD", "SPORCO", "SPAMS", "scikit-learn", "dictlearn"}
 

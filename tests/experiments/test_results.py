@@ -53,7 +53,7 @@ def repository(tmp_path):
 def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     paper.main([repository / "road", repository / "others"], repository)
     target = repository / "docs" / "results"
-    pictures = {f"{name}.png" for name in ("solvers", "noisy", "zebra")}
+    pictures = {f"{name}{theme}.png" for name in ("solvers", "noisy", "zebra") for theme in ("", "-dark")}
     assert {path.name for path in target.iterdir()} == {"README.md", "report.html", "rows", *pictures}
     text = (target / "README.md").read_text(encoding="utf-8")
     # On a log scale 0.01 is 0.394 of the way from 0.2 to 0.0001.

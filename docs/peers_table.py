@@ -1,0 +1,48 @@
+"""Write the table of packages on README's first screen, which the home page includes: python docs/peers_table.py
+
+Errors and times are those of one problem in the section "ROAD beside its peers" of benchmarks/RESULTS.md. What the
+packages can do is told by their sources, in the versions that this section names.
+"""
+
+import re
+from pathlib import Path
+
+from charts import rows
+
+from roadict.files.atomic import atomic_write
+
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- peers: python docs/peers_table.py -->", "<!-- /peers -->"
+PROBLEM = {"(M, K, S)": "(16, 32, 3)", "N": "200"}
+HEADER = ["", "error of the atoms", "CPU seconds", "missing data", "noise level from the data"]
+HEADER += ["number of atoms from the data", "nonnegative", "streams", "GPU"]
+ABILITIES = {
+    "ROAD": "yes, yes, yes, yes, yes, yes",
+    "scikit-learn": "no, no, no, yes, yes, no",
+    "SPAMS": "no, no, no, yes, yes, no",
+    "SPORCO": "yes, no, no, yes, convolutional, convolutional",
+    "dictlearn": "no, no, no, yes, yes, no",
+}
+
+
+def table():
+    """Return the table as Markdown."""
+    measured = {}
+    for row in rows("ROAD beside its peers"):
+        if PROBLEM.items() <= row.items():
+            measured.setdefault(row["method"].strip("*").split(",")[0], [row["mean error"], row["CPU seconds"]])
+    lines = [[name, *measured[name], *can.split(", ")] for name, can in ABILITIES.items()]
+    lines[0][0] = "**roadict**"
+    return "\n".join("| " + " | ".join(line) + " |" for line in [HEADER, ["---"] * len(HEADER), *lines])
+
+
+def main() -> None:
+    """Put it between the marks."""
+    text = README.read_text(encoding="utf-8")
+    block = f"{BEGIN}\n{table()}\n{END}"
+    with atomic_write(README) as file:
+        file.write(re.sub(f"{BEGIN}.*{END}", lambda _: block, text, flags=re.DOTALL).encode())
+
+
+if __name__ == "__main__":
+    main()
