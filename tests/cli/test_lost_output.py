@@ -14,6 +14,7 @@ from program import GUARD, PROGRAM
 from roadict import SparseCoder, pictures
 from roadict.cli import learn
 from roadict.files.atomic import write_or_rescue
+from roadict.pictures import files
 
 from .small import SHORT, assert_same_model
 
@@ -125,14 +126,14 @@ def test_codes_whose_disk_is_lost_are_saved_elsewhere(roadict, lost_disk):
 
 def test_pictures_whose_disk_is_lost_are_saved_elsewhere(roadict, lost_disk):
     grey = np.random.default_rng(0).integers(100, 140, (16, 16), np.uint8)
-    pictures.files.write_picture("grey.png", grey)
+    files.write_picture("grey.png", grey)
     pictures.SuperResolution(2, n_components=4, max_iter=1, random_state=0).fit([camera()[:64, :64]]).save("up.npz")
     commands = {(16, 16): ("denoise", "--sigma", "10"), (32, 32): ("upscale", "--scale", "2", "--model", "up.npz")}
     for size, (name, *options) in commands.items():
         Path("disk").mkdir(exist_ok=True)
         path = rescued(roadict(name, "grey.png", "-o", "disk/out.png", *options, "-q"), "disk/out.png")
         assert path.startswith("temporary/")
-        assert pictures.files.read_picture(path).shape == size
+        assert files.read_picture(path).shape == size
 
 
 def test_checkpoints_stay_if_the_model_could_not_be_saved_in_its_place(roadict, lost_disk):
