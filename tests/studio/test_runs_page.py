@@ -1,5 +1,7 @@
 """Past runs, jobs of closed pages, and large pictures in a real browser, on screen and phone, light and dark."""
 
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -23,12 +25,14 @@ def asks_before_leaving(page):
 
 
 @pytest.fixture
-def no_runs(page):
+def no_past(server):
+    """A studio without past runs."""
+    shutil.rmtree(server.cache / "studio", ignore_errors=True)
+
+
+@pytest.fixture
+def no_runs(no_past, page):
     """A page without past runs."""
-    if page.browser.find(".rd-clear"):
-        page.one(".rd-clear").click()
-        page.driver.switch_to.alert.accept()
-    until(lambda: not page.browser.find("#runs .rd-card"), "no runs")
     return page
 
 
