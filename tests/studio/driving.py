@@ -86,8 +86,9 @@ class Page:
 
     def upload(self, path, tab="pictures"):
         self.send(path, tab)
-        shown = lambda: self.one(f"#{tab}-file").text.replace("\n", "")  # noqa: E731
-        until(lambda: path.name in shown(), "the upload")
+        # In one script: the page may replace the element between finding it and reading it.
+        read = "const file = document.querySelector(arguments[0]); return file ? file.innerText : ''"
+        until(lambda: path.name in self.browser.run(read, f"#{tab}-file").replace("\n", ""), "the upload")
 
     def send(self, path, tab="pictures"):
         """Drop a file without waiting."""
