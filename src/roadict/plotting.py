@@ -280,7 +280,8 @@ def _labels(shares: FloatArray | None, stability: FloatArray | None, n_atoms: in
     framed = np.zeros(n_atoms, dtype=bool)
     if stability is not None:
         framed = stability < STABLE
-        note = f"\nmost stable first, {framed.sum()} below {STABLE} (red): not to be trusted"
+        doubted = f"{framed.sum()} below {STABLE} (red): not to be trusted" if framed.any() else f"none below {STABLE}"
+        note = f"\nmost stable first, {doubted}"
         texts, key, rank = [f"{value:.3f}" for value in stability], -stability, "atom, by rank of stability"
         colors = [BAD if bad else QUIET for bad in framed]
     elif shares is not None:

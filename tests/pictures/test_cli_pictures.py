@@ -191,7 +191,7 @@ BAD = {
     "huge sigma": (("denoise", "noisy.png", *OUT, "--sigma", "1e200"), "is more than white, 255"),
     "sigma": (("denoise", "noisy.png", *OUT, "--sigma", "much"), "--sigma much must be a number or auto"),
     "negative sigma": (("denoise", "noisy.png", *OUT, "--sigma", "-3"), "must be a finite number of at least 0"),
-    "original of another size": (("upscale", "small.png", *OUT, "--compare", "small.png"), "crop it to that"),
+    "original of another size": (("upscale", "small.png", *OUT, "--compare", "small.png"), "pass one of that size"),
     "grey original": (("denoise", "noisy.png", *OUT, "--compare", "grey.png"), "grey"),
 }
 

@@ -258,7 +258,9 @@ def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Pictu
     original = files.read_picture(path)
     if original.shape[:2] != shape:
         height, width = original.shape[:2]
-        raise ValueError(f"{path} has {width} x {height} pixels, the result {shape[1]} x {shape[0]}; crop it to that")
+        larger = height >= shape[0] and width >= shape[1]
+        remedy = "crop it to that" if larger else "pass one of that size"
+        raise ValueError(f"{path} has {width} x {height} pixels, the result {shape[1]} x {shape[0]}; {remedy}")
     if _is_colour(original) != _is_colour(like):
         raise ValueError(f"{path} is grey and the picture is not, or the reverse; convert one of them")
     return original

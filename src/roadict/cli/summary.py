@@ -30,6 +30,8 @@ def report(model: "Learned") -> None:
     advice = getattr(model, "dense_advice", "")
     if advice and model.stop_reason_ == "converged":
         typer.echo(advice)
+    if doubts := _doubts(model):
+        typer.echo(doubts)
 
 
 def _starts(model: "Learned") -> str:
@@ -37,8 +39,30 @@ def _starts(model: "Learned") -> str:
     if getattr(model, "exact_", False):
         return ", by the exact finish"
     if getattr(model, "n_starts_", 1) > 1:
-        return f", {model.n_starts_agreed_} of {model.n_starts_} starts agree"
+        agreed = model.n_starts_agreed_  # with the best one, itself included
+        return f", {agreed} of {model.n_starts_} starts agree" if agreed > 1 else f", best of {model.n_starts_} starts"
     return ""
+
+
+def _doubts(model: "Learned") -> str:
+    """Say why the atoms of a fit may not be the only ones; "" if nothing speaks for it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=np.eye(6, 8)))
+    '6 samples for 8 atoms: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number'
+    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=None, n_starts_=2, n_starts_agreed_=1))
+    'no two starts agree: --stability tells which atoms to trust, -k auto finds their number'
+    """
+    n_atoms, n_samples = len(model.components_), None if model.codes_ is None else model.codes_.shape[0]
+    if n_samples is not None and n_samples < n_atoms:
+        few = f"{plural(n_samples, 'sample')} for {plural(n_atoms, 'atom')}"
+        return f"{few}: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number"
+    if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
+        return ""
+    return "no two starts agree: --stability tells which atoms to trust, -k auto finds their number"
 
 
 def constraints_text(model: "Learned") -> str:
