@@ -126,6 +126,24 @@ def test_advice_on_a_number_from_the_data_names_the_fields_of_that_choice(tmp_pa
     ]
 
 
+def test_atoms_that_are_not_certain_are_not_green(tmp_path):
+    data = planted(120, 8, 10, sparsity=2, snr_db=30, random_state=0).data
+    model, job = ROAD(10, epsilon=0.1, random_state=0).fit(data), jobs.Job(learn_command("data.npy"), tmp_path, "me")
+    model.atom_usage_, model.n_starts_, model.n_starts_agreed_ = np.full(10, 0.1), 3, 2
+    assert verdict.verdict(job, model).kind == "done"
+    model.n_starts_agreed_ = 1
+    kind, title, notes = verdict.verdict(job, model)
+    assert (kind, title) == ("doubtful", "Done, but the atoms are not certain")
+    assert notes == [
+        "No two starts agree. Tick “Mark atoms that are not to be trusted”, or enter fewer “Atoms”, or tick “Find the "
+        "number of atoms in the data”."
+    ]
+    model.codes_ = model.codes_[:9]
+    assert verdict.verdict(job, model).notes[0].startswith("9 signals for 10 atoms: such atoms are not to be trusted.")
+    job.status.lines = ["no two starts agree: --stability tells which atoms to trust, and -k auto finds their number"]
+    assert verdict.messages(job, model) == []
+
+
 @pytest.mark.parametrize(("count", "verb"), [(1, "has"), (4, "have")])
 def test_warnings_of_stabilities_are_shown_without_parameters(learned, count, verb):
     made = planted(60, 8, 10, sparsity=2, random_state=0)

@@ -54,7 +54,7 @@ def _doubts(model: "Learned") -> str:
     >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=np.eye(6, 8)))
     '6 samples for 8 atoms: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number'
     >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=None, n_starts_=2, n_starts_agreed_=1))
-    'no two starts agree: --stability tells which atoms to trust, -k auto finds their number'
+    'no two starts agree: --stability tells which atoms to trust, and -k auto finds their number'
     """
     n_atoms, n_samples = len(model.components_), None if model.codes_ is None else model.codes_.shape[0]
     if n_samples is not None and n_samples < n_atoms:
@@ -62,7 +62,7 @@ def _doubts(model: "Learned") -> str:
         return f"{few}: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number"
     if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
         return ""
-    return "no two starts agree: --stability tells which atoms to trust, -k auto finds their number"
+    return "no two starts agree: --stability tells which atoms to trust, and -k auto finds their number"
 
 
 def constraints_text(model: "Learned") -> str:

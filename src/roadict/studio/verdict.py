@@ -20,9 +20,12 @@ MORE_ITERATIONS = 10
 """How many times as many iterations to try."""
 ATOMS, ERROR_BOUND, SEED = "“Atoms”", "“Error bound”", "“Seed”"
 NUMBERS, FIND = "“Numbers to try”", "“Find the number of atoms in the data”"
+MARK = "“Mark atoms that are not to be trusted”"
 """Labels of fields; with the second of these ticked the first replaces the number of atoms, and the bound is fixed."""
 _CLAUSE, _HALVES = "has not converged", " of halves "
 """In the warning of a fit, which the verdict words anew, and in that of the stability, which only loses parameters."""
+_OPTION = " -k auto "
+"""In the command's advice on atoms that are not certain."""
 _PARAMETERS = re.compile(r" in max_iter=\d+ iterations|; fit the model with .*")
 """Parameters of Python."""
 
@@ -46,12 +49,15 @@ def verdict(job: Job, model: Any) -> Verdict:
         return Verdict("doubtful", "Stopped before it converged", [_distance(model), _advice(model), *others])
     if dense := _dense(model):
         return Verdict("doubtful", "Done, but the codes are hardly sparse", [dense, *others])
+    if doubt := _doubt(model):
+        return Verdict("doubtful", "Done, but the atoms are not certain", [doubt, *others])
     return Verdict("done", "Done", others)
 
 
 def messages(job: Job, model: Any) -> list[str]:
     """Messages of the command without the advice that the verdict words for the page."""
-    return [line for line in job.messages if line != getattr(model, "dense_advice", "")]
+    dense = getattr(model, "dense_advice", "")
+    return [line for line in job.messages if line != dense and _OPTION not in line]
 
 
 def found_atoms(atoms: "NDArray[np.floating]", truth: "NDArray[np.floating]") -> str:
@@ -106,6 +112,18 @@ def _dense(model: Any) -> str:
     if _found_number(model):
         remedy = f"enter smaller {NUMBERS}, or untick {FIND} and enter a larger {ERROR_BOUND}"
     return f"{used}, so they are hardly simpler than before: {remedy}."
+
+
+def _doubt(model: Any) -> str:
+    """Say why another run may find other atoms, and what to do; "" if nothing speaks for it."""
+    fewer = f"smaller {NUMBERS}" if _found_number(model) else f"fewer {ATOMS}, or tick {FIND}"
+    n_signals, n_atoms = model.codes_.shape
+    if n_signals < n_atoms:
+        few = f"{plural(n_signals, 'signal')} for {plural(n_atoms, 'atom')}"
+        return f"{few}: such atoms are not to be trusted. Enter {fewer}."
+    if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
+        return ""
+    return f"No two starts agree. Tick {MARK}, or enter {fewer}."
 
 
 def _found_number(model: Any) -> bool:
