@@ -138,7 +138,7 @@ def test_the_home_page_has_the_table_of_the_readme(site):
 
 def test_pictures_of_pages_are_in_the_repository():
     images = ROOT / "docs" / "images"
-    for name in ("home-light.webp", "home-dark.webp", "studio.png"):
+    for name in ("home-light.webp", "home-dark.webp", "studio.webp", "report-light.webp", "report-dark.webp"):
         with Image.open(images / name) as picture:
             assert picture.width >= 1000
     with Image.open(images / "road.webp") as animation:

@@ -71,7 +71,7 @@ def test_it_loads_without_errors_or_requests_and_does_not_scroll_sideways(chromi
     assert chromium.width_of_content() <= window["width"]
     assert chromium.run("return [...document.images].every(image => image.complete && image.naturalWidth > 0)")
     figures = chromium.run(TEXTS)
-    assert len(figures) == 7  # one of the two sizes of each
+    assert len(figures) == 9  # one of the two sizes of each
     for (left, top, right, bottom), texts in figures:
         assert len(texts) > 8
         for i, (text, *box) in enumerate(texts):
@@ -128,9 +128,10 @@ def test_pictures_that_hardly_differ_have_differences(chromium, rows_and_page):
         "return [...document.querySelectorAll(arguments[0] + ' .zoom figure')]"
         ".map(figure => figure.querySelectorAll('img').length)"
     )
-    methods = len(EXPERIMENTS["digits"].methods)
-    assert chromium.run(pairs, "#digits") == 2 * [1, *[2] * methods]  # two approaches; the original has none
-    assert chromium.run(pairs, "#zebra") == [1] * (methods + 1)
+    digits, zebra = EXPERIMENTS["digits"], EXPERIMENTS["zebra"]
+    # For every approach; the original has none.
+    assert chromium.run(pairs, "#digits") == len(digits.panels) * [1, *[2] * len(digits.methods)]
+    assert chromium.run(pairs, "#zebra") == [1] * (len(zebra.methods) + 1)
 
 
 def test_what_is_tentative_or_incomplete_is_marked(chromium, rows_and_page):
