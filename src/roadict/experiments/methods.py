@@ -85,9 +85,9 @@ def pictures(method: str, label: str, coder: str) -> Method:
 
 
 def long_run(method: str, label: str, max_iter: int) -> Method:
-    """A two-stage learner with the Lasso and its own number of iterations, a sixth of ``max_iter``."""
+    """A two-stage learner with the Lasso and iterations of its own, a sixth of ``max_iter``."""
     parameters = (*pictures(method, label, "lasso").parameters, ("max_iter", max_iter))
-    return Method(f"{method}-lasso-long", f"{label}, Lasso, as long as ROAD", "picture", parameters)
+    return Method(f"{method}-lasso-long", f"{label}, longer", "picture", parameters)
 
 
 _CONSTANT = (("rho", 10.0), ("max_iter", ITERATIONS), ("tol", 0.0), ("n_init", 1))
