@@ -35,24 +35,11 @@ class _Search(ROAD):
 
 
 def learn_dictionary(
-    data: Array,
-    n_components: int,
-    *,
-    method: str,
-    epsilon: float,
-    max_iter: int,
-    seed: np.random.SeedSequence,
-    n_jobs: int | None,
-    progress: Progress,
-    rho: float | str = "auto",
-    lasso_share: float | None = None,
-    n_nonzero_coefs: int = ATOMS_PER_PATCH,
-    engine: str = "auto",
-    callback: Callback | None = None,
+    data: Array, n_components: int, *, method: str, seed: np.random.SeedSequence, **settings: Any
 ) -> Array:
     """Learn unit atoms from samples: those of ``learn_model``, or for "random" some of the samples.
 
-    The other parameters are those of ``learn_model``.
+    ``settings``: the other parameters of ``learn_model``.
 
     Returns
     -------
@@ -60,22 +47,7 @@ def learn_dictionary(
     """
     if method == "random":
         return random_atoms(data, n_components, seed)
-    model = learn_model(
-        data,
-        n_components,
-        method=method,
-        epsilon=epsilon,
-        max_iter=max_iter,
-        seed=seed,
-        n_jobs=n_jobs,
-        progress=progress,
-        rho=rho,
-        lasso_share=lasso_share,
-        n_nonzero_coefs=n_nonzero_coefs,
-        engine=engine,
-        callback=callback,
-    )
-    atoms: Array = model.components_
+    atoms: Array = learn_model(data, n_components, method=method, seed=seed, **settings).components_
     return atoms
 
 
