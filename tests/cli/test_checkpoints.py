@@ -60,7 +60,7 @@ def test_the_first_signal_stops_the_run_with_a_checkpoint(roadict, folder, name,
     again = roadict(*arguments, "--max-iter", "5")
     assert_refused(again, "checkpoints holds checkpoints of an earlier run; resume it (--resume)")
     assert_refused(
-        command(*arguments, "--resume", "--seed", "1"), "belongs to another problem (random_state: 0 there, 1 here)"
+        command(*arguments, "--resume", "--seed", "1"), "belongs to another problem (--seed: 0 there, 1 here)"
     )
 
 
@@ -188,7 +188,7 @@ def test_torchrun_without_torch_names_the_extra(roadict, folder, monkeypatch):
 def test_a_key_is_refused_for_parts(roadict, folder):
     Path("parts").mkdir()
     np.save("parts/part-0.npy", DATA)
-    assert_refused(roadict("learn", "parts", *LEARN, "--key", "a"), "parts has no arrays to choose from by key='a'")
+    assert_refused(roadict("learn", "parts", *LEARN, "--key", "a"), "parts has no arrays to choose from by --key a")
 
 
 def test_a_full_disk_is_reported_with_the_name_of_the_output(tmp_path):

@@ -65,8 +65,8 @@ def test_a_curve_without_a_clear_minimum_is_reported(roadict, planted_folder):
         (("-k", "auto", "--epsilon", "0.1"), "--epsilon does not go with -k auto"),
         (("-k", "4:8", "--alpha", "0.1"), "--alpha does not go with -k 4:8"),
         (("-k", "auto", "--checkpoint", "folder"), "-k auto writes no checkpoints"),
-        (("-k", "auto", "--formulation", "inexact"), "formulation='inexact' must be 'constrained' or 'lasso'"),
-        (("-k", "200:400"), "n_components=400 is more than the 300 samples"),
+        (("-k", "auto", "--formulation", "inexact"), "--formulation inexact must be 'constrained' or 'lasso'"),
+        (("-k", "200:400"), "--components 400 is more than the 300 samples"),
     ],
 )
 def test_nonsense_is_refused(roadict, planted_folder, options, message):

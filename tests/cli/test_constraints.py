@@ -128,7 +128,7 @@ def test_encode_and_show_a_model_with_constraints(roadict, here):
     expected = SparseCoder(model.components_, algorithm="omp", n_nonzero_coefs=2, positive_code=True)
     np.testing.assert_array_equal(np.load("omp.npy"), expected.transform(PLANTED.data))
     before = contents(here)
-    message = 'positive_code=True is not possible with "mp"; use "omp", "lasso", "basis-pursuit" or "threshold"'
+    message = '--positive codes is not possible with "mp"; use "omp", "lasso", "basis-pursuit" or "threshold"'
     assert_refused(roadict("encode", "out.npz", "new.npy", "-o", "mp.npy", "-a", "mp"), message)
     assert contents(here) == before
     assert roadict("show", "out.npz", "-o", "atoms.png") == (0, "atoms: atoms.png\n", "")
@@ -179,9 +179,9 @@ def test_a_run_resumes_with_the_same_constraints_only(roadict, here):
     before = contents(here)
     np.save("other.npy", ATOMS[2:4])
     for options, name in (
-        (("--fixed", "other.npy"), "fixed_atoms"),
-        ((), "fixed_atoms"),
-        (("--fixed", "known.npy", "--positive", "codes"), "positive_dict: True there, False here"),
+        (("--fixed", "other.npy"), "--fixed"),
+        ((), "--fixed"),
+        (("--fixed", "known.npy", "--positive", "codes"), "--positive: True there, False here"),
     ):
         result = roadict(*resumed, *options)
         assert_refused(result, f"belongs to another problem ({name}")
@@ -202,17 +202,17 @@ def test_a_run_resumes_with_the_same_constraints_only(roadict, here):
         (("--positive", "all"), "--positive all must be codes, atoms or both"),
         (("--fixed", "none.npy"), "none.npy does not exist"),
         (("--fixed", "two.npz"), "two.npz holds 2 arrays (atoms, others); pass one of them as the key, or one array"),
-        (("--fixed", "nan.npy"), "fixed_atoms contains NaN or infinity; all its entries must be finite"),
-        (("--fixed", "narrow.npy"), "fixed_atoms has 5 columns, but X has 6 features; pass atoms of that width"),
-        (("--fixed", "zero.npy"), "fixed_atoms has 1 zero row (first: 2); every atom needs a direction"),
-        (("--fixed", "many.npy"), "fixed_atoms has 10 rows, which count in n_components=8; pass n_components=10 or"),
-        (("--fixed", "many.npy", "-k", "6:12:2"), "fixed_atoms has 10 rows, which count in n_components=6"),
-        (("--fixed", "negative.npy", "--positive", "atoms"), "must be at least 0, as positive_dict=True"),
-        (("--fixed", "negative.npy", "--positive", "both"), "must be at least 0, as positive_dict=True"),
+        (("--fixed", "nan.npy"), "--fixed contains NaN or infinity; all its entries must be finite"),
+        (("--fixed", "narrow.npy"), "--fixed has 5 columns, but X has 6 features; pass atoms of that width"),
+        (("--fixed", "zero.npy"), "--fixed has 1 zero row (first: 2); every atom needs a direction"),
+        (("--fixed", "many.npy"), "--fixed has 10 rows, which count in --components 8; pass --components 10 or"),
+        (("--fixed", "many.npy", "-k", "6:12:2"), "--fixed has 10 rows, which count in --components 6"),
+        (("--fixed", "negative.npy", "--positive", "atoms"), "must be at least 0, as --positive atoms"),
+        (("--fixed", "negative.npy", "--positive", "both"), "must be at least 0, as --positive atoms"),
         (("--fixed", "known.npy", "--method", "ksvd"), "--fixed does not belong to --method ksvd; leave it out"),
-        (("--positive", "codes", "--method", "blotless"), 'positive_code=True is not possible with update="blotless"'),
-        (("--positive", "both", "--method", "simco"), 'positive_dict=True is not possible with update="simco"; use'),
-        (("--positive", "codes", "--method", "mod", "--coder", "mp"), 'positive_code=True is not possible with "mp"'),
+        (("--positive", "codes", "--method", "blotless"), "--positive codes is not possible with --method blotless"),
+        (("--positive", "both", "--method", "simco"), "--positive atoms is not possible with --method simco; use"),
+        (("--positive", "codes", "--method", "mod", "--coder", "mp"), '--positive codes is not possible with "mp"'),
         (("--fixed", "known.npz", "-o", "known.npz"), "output known.npz is also an input; choose another name"),
     ],
 )

@@ -66,3 +66,16 @@ def test_the_help_of_a_command_fits_and_lists_every_option_once(roadict):
     names = [name for name in command.__annotations__ if name not in ("data", "return")]
     expected = [f"--{renamed.get(name, name).replace('_', '-')}" for name in names]
     assert sorted(options) == sorted([*expected, "--help"])
+
+
+@pytest.mark.parametrize("name", summaries())
+def test_the_help_of_every_command_fits_and_is_plain(roadict, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = roadict(name, "--help").out
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert re.search(r"[{}]|\[\[|<list|range>|x>=", text) is None, "the words of Typer"
+
+
+def test_arguments_are_named_as_in_the_text_below(roadict):
+    assert roadict("encode", "--help").out.startswith("Usage: roadict encode [OPTIONS] MODEL DATA\n")
+    assert roadict("report", "--help").out.startswith("Usage: roadict report [OPTIONS] [DIR]...\n")

@@ -117,7 +117,12 @@ main()
 """
     before = contents(folder)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=GUARD, check=False)
-    assert (done.returncode, done.stdout) == (130, "")
+    assert done.returncode == 130
+    if module == "lost_package" and done.stdout:  # sent again only after the first iterations: there is a model to keep
+        assert done.stdout.startswith("interrupted after ")
+        assert {path.name for path in contents(folder).keys() - before.keys()} == {"out.npz"}
+        return
+    assert done.stdout == ""
     assert done.stderr == "roadict: error: interrupted; nothing was written\n"
     assert contents(folder) == before
 

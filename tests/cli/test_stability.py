@@ -93,7 +93,7 @@ def test_show_orders_atoms_by_it_and_marks_those_not_to_be_trusted(roadict, fold
     assert result.code == 0, result.err
     head, *rows, summary, last = result.out.splitlines()
     assert head.split() == ["atom", "stability", "usage"]
-    assert [int(row.split()[0]) for row in rows] == [4, 0, 6, 2, 3, 5, 1, 7]
+    assert [int(row.split()[0]) for row in rows] == [5, 1, 7, 3, 4, 6, 2, 8]  # as in the studio, from 1
     assert [row.endswith("not to be trusted") for row in rows] == [False] * 4 + [True] * 4
     assert summary.startswith("4 of 8 atoms are stable")
     assert last == "atoms: atoms.svg"

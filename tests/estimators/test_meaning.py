@@ -196,10 +196,9 @@ def test_pipeline_and_grid_search():
 
     X, y = load_digits(n_class=3, return_X_y=True)
     X = X[:150].astype(float)
-    pipeline = make_pipeline(
-        StandardScaler(), ROAD(max_iter=15, tol=0, random_state=0), LogisticRegression(max_iter=500)
-    )
+    road = ROAD(formulation="lasso", alpha=1.0, n_init=1, tol=1e-2, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), road, LogisticRegression(max_iter=500))
     search = GridSearchCV(pipeline, {"road__n_components": [8, 16]}, cv=2).fit(X, y[:150])
     assert search.best_score_ > 0.8
-    alone = GridSearchCV(ROAD(random_state=0, max_iter=15, tol=0), {"n_components": [4, 16]}, cv=2).fit(X)
+    alone = GridSearchCV(road, {"n_components": [4, 16]}, cv=2).fit(X)
     assert alone.best_params_ == {"n_components": 16}

@@ -217,7 +217,6 @@ def decreasing(indptr):
         ("data", lambda values: values[:-1]),
         ("data", lambda values: values[:, None]),
         ("data", lambda values: values.astype(np.float16)),
-        ("data", lambda values: values.astype(">f8")),
         ("data", lambda values: values.astype(str)),
         ("shape", lambda values: values + 1),
         ("shape", lambda values: values * 2**40),

@@ -173,12 +173,12 @@ def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("reproduce", "noisy", "--methods", "mine"), "--methods='mine' must be one of"),
-        (("reproduce", "noisy", "--part", "5/4"), "--part='5/4' must be I/N with I from 1 to N"),
-        (("reproduce", "noisy", "--part", "half"), "--part='half' must be I/N"),
+        (("reproduce", "noisy", "--methods", "mine"), "--methods mine must be one of"),
+        (("reproduce", "noisy", "--part", "5/4"), "--part 5/4 must be I/N with I from 1 to N"),
+        (("reproduce", "noisy", "--part", "half"), "--part half must be I/N"),
         (("reproduce", "fig1"), "there is no experiment fig1; use solvers, noise-free"),
-        (("reproduce", "noisy", "--engine", "abacus"), "--engine='abacus' must be one of"),
-        (("reproduce", "noisy", "--jobs", "0"), "--jobs=0 must be a whole number other than 0"),
+        (("reproduce", "noisy", "--engine", "abacus"), "--engine abacus must be one of"),
+        (("reproduce", "noisy", "--jobs", "0"), "--jobs 0 must be a whole number other than 0"),
         (("reproduce", "noisy", "--out", "file/results"), "file is a file, not a folder; choose another folder with"),
         (("reproduce", "noisy", "--out", "file"), "file is a file, not a folder; choose another folder with --out"),
         (("report", "file"), "file is a file, not a folder; name the folder"),

@@ -218,7 +218,7 @@ def bad(folder):
         ("second", (), "second contains NaN in 1 place (first: part-1.npy, row 1, column 1); pass --missing"),
         ("both", (), "both contains NaN in 1 place (first: part-0.npy, row 1, column 1)"),
         ("none.npy", (), "none.npy does not exist"),
-        ("data.npy", ("-k", "5", "--epsilon", "0"), "epsilon=0 is below"),
+        ("data.npy", ("-k", "5", "--epsilon", "0"), "--epsilon 0 is below"),
         ("data.npy", ("--codes", "all"), "--codes all must be parts or gather"),
         ("data.npy", ("-o", "missing/none.npz"), "missing does not exist"),
         ("own.codes-1-of-2.npy", ("-o", "own.npz", "--codes", "parts"), "own.codes-1-of-2.npy is also an input"),
@@ -296,4 +296,4 @@ def test_processes_that_outlive_torchrun_hold_their_lock(folder, tmp_path):
     while any(Path(f"/proc/{pid}").exists() for pid in orphans) and time.monotonic() < deadline:
         time.sleep(0.02)
     _, output = one_process(tmp_path, *arguments, "--resume", "--max-iter", "5")
-    assert "belongs to another problem (max_iter: 100000000 there, 5 here)" in output, "the folder is free"
+    assert "belongs to another problem (--max-iter: 100000000 there, 5 here)" in output, "the folder is free"

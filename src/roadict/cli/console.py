@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from roadict.cli.naming import as_options
 from roadict.runs.signals import WorkStoppedError
 from roadict.wording import agree, path_problem
 
@@ -27,7 +28,7 @@ EXPECTED_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 
 
 def error_text(failure: BaseException) -> str:
-    """Return the message of an error in one line."""
+    """Return the message of an error in one line, with options for parameters."""
     text = " ".join(str(failure).split()) or type(failure).__name__
     if isinstance(failure, MemoryError):
         needed = re.search(r"allocate ([\d.]+ \w+)", text)
@@ -36,7 +37,7 @@ def error_text(failure: BaseException) -> str:
     if isinstance(failure, OSError) and failure.filename and failure.strerror:
         remedy = "check its name and folder" if isinstance(failure, FileNotFoundError) else "choose another"
         return f"{path_problem(failure.filename, failure)}; {remedy}"
-    return text
+    return as_options(text)
 
 
 def print_error(text: str) -> None:
@@ -109,7 +110,7 @@ def showing_warnings(shown: bool = True) -> Iterator[None]:
             yield
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught if shown):
-                typer.echo(f"roadict: warning: {message}", err=True)
+                typer.echo(f"roadict: warning: {as_options(message)}", err=True)
 
 
 @contextmanager

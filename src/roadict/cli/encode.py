@@ -82,6 +82,7 @@ def encode(
     done, error = 0, _RelativeError(model.components_)
     with naming_places(data), showing_warnings(), progress_bar(quiet, "encoding") as advance:
         for block in blocks:
+            _check_width(data, block.shape[1], model.components_.shape[1])
             parts.append(coder._transform(block, sparse, first_row=done))
             if not quiet:
                 error.add(block, parts[-1])
@@ -104,6 +105,12 @@ def encode(
         count = plural(n_samples, "sample")
         typer.echo(f"{count}, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
         typer.echo(f"codes: {output}")
+
+
+def _check_width(data: Path, width: int, expected: int) -> None:
+    if width != expected:
+        found = plural(width, "feature")
+        raise ValueError(f"{data} has {found} per sample, but the model is for {expected}; pass signals of that length")
 
 
 class _RelativeError:

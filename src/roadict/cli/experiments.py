@@ -110,7 +110,7 @@ def _part(text: str) -> tuple[int, int]:
     """Parse "1/4": which part, of how many."""
     index, slash, number = text.partition("/")
     if not (slash and index.isdecimal() and number.isdecimal() and 1 <= int(index) <= int(number)):
-        raise ValueError(f"--part={text!r} must be I/N with I from 1 to N, such as 1/4 for the first of four parts")
+        raise ValueError(f"--part {text} must be I/N with I from 1 to N, such as 1/4 for the first of four parts")
     return int(index), int(number)
 
 

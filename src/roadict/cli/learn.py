@@ -100,9 +100,9 @@ def add_commands(app: typer.Typer) -> None:
         "roadict learn patches.npy -k 64 -o model.npz --seed 0",
         "roadict learn patches.npy -k auto -o model.npz",
         "roadict learn patches.npy -k 64 -o ksvd.npz --method ksvd --sparsity 5",
-        "roadict learn spectra.csv -k 16 -o parts.npz --positive both --fixed known.csv",
+        "roadict learn spectra.csv -k 16 -o parts.npz --positive both --fixed a.csv",
         "roadict learn patches.npy -k 64 -o model.npz --seed 0 --stability",
-        "roadict learn patches.npy -k 64 -o model.npz --checkpoint checkpoints --resume",
+        "roadict learn patches.npy -k 64 -o model.npz --checkpoint saved --resume",
         "torchrun --nproc-per-node 2 -m roadict learn patches.npy -k 64 -o model.npz",
     )
 
@@ -265,6 +265,8 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
     n_samples = sum(counts(comm, len(X)))
+    if n_samples < 2:
+        raise ValueError(f"{task.data} holds {plural(n_samples, 'sample')}, one per row; learning needs at least 2")
     shape = f"{plural(n_samples, 'sample')} of {plural(X.shape[1], 'feature')}"
     heading = f"{start_message}{task.data}: {shape}, {X.dtype}{ranks}"
     # Ranks end together only at checkpoints, and with these a run is resumed.

@@ -162,6 +162,8 @@ def denoise(
     require("roadict denoise", *PICTURES)
     _check_files(output, compare, picture)
     level = parse_number_or_auto("--sigma", sigma)
+    if not isinstance(level, str) and not 0 <= level <= 255:
+        raise ValueError(f"--sigma {sigma} must be a number from 0 to 255, or auto")
     from roadict.pictures import denoise as clean
     from roadict.pictures import dtypes, files
     from roadict.pictures.denoising import PATCH, noise_level

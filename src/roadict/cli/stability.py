@@ -50,20 +50,20 @@ def stability_summary(stability: "NDArray[Any]") -> str:
 
 
 def stability_table(stability: "NDArray[Any]", usage: "NDArray[Any]") -> str:
-    """Return a table of the atoms, most stable first; unstable ones are marked.
+    """Return a table of the atoms, counted from 1, most stable first; unstable ones are marked.
 
     Examples
     --------
     >>> import numpy as np
     >>> print(stability_table(np.array([0.5, 0.99]), np.array([0.105, 0.25])))
     atom  stability   usage
-       1      0.990    25 %
-       0      0.500  10.5 %  not to be trusted
+       2      0.990    25 %
+       1      0.500  10.5 %  not to be trusted
     """
     from roadict.metrics import STABLE
 
     lines = ["atom  stability   usage"]
     for atom in (-stability).argsort(kind="stable"):
         mark = "" if stability[atom] >= STABLE else f"  {VERDICT}"
-        lines.append(f"{atom:4d}  {stability[atom]:9.3f}  {f'{100 * usage[atom]:.3g} %':>6s}{mark}")
+        lines.append(f"{atom + 1:4d}  {stability[atom]:9.3f}  {f'{100 * usage[atom]:.3g} %':>6s}{mark}")
     return "\n".join(lines)

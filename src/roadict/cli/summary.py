@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from roadict.cli.naming import as_options
 from roadict.wording import of, plural
 
 if TYPE_CHECKING:
@@ -11,12 +12,16 @@ if TYPE_CHECKING:
 
     Learned = ROAD | ROADCV | AlternatingDictionaryLearning
 
+STOPS = {"max_iter": "stopped by --max-iter"}
+"""Reasons to stop that are no words."""
+
 
 def report(model: "Learned") -> None:
     """Print how a fit ended."""
     unused = int((model.atom_usage_ == 0).sum())
+    reason = STOPS.get(model.stop_reason_, model.stop_reason_)
     typer.echo(
-        f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}{_starts(model)}: "
+        f"{reason} after {plural(model.n_iter_, 'iteration')}{_starts(model)}: "
         f"objective {model.objective_:.6g}, relative error {model.error_:.2e}, "
         f"{model.atom_usage_.sum():.2f} coefficients per sample, "
         f"{of(unused, len(model.components_), 'atom')} unused"
@@ -29,7 +34,7 @@ def report(model: "Learned") -> None:
         typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
     advice = getattr(model, "dense_advice", "")
     if advice and model.stop_reason_ == "converged":
-        typer.echo(advice)
+        typer.echo(as_options(advice))
     if doubts := _doubts(model):
         typer.echo(doubts)
 
