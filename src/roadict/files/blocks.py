@@ -71,8 +71,8 @@ class RowFile:
         if len(content) < (stop - start) * self._row_bytes:
             row = max(status.st_size - self._offset, 0) // max(self._row_bytes, 1)
             raise TableError(
-                f"{self._path} ends within row {row} of {self._shape[0]}, counting from 0: it has become shorter while "
-                "it was read; start again when the file is complete"
+                f"{self._path} ends within row {row + 1} of {self._shape[0]}: it has become shorter while it was "
+                "read; start again when the file is complete"
             )
         if not os.path.samestat(status, self._known) or status.st_mtime_ns != self._known.st_mtime_ns:
             raise TableError(f"{self._path} has been replaced or changed while it was read; start again")

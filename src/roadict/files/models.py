@@ -128,6 +128,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
         _check_version(path, head)
         names = _array_names(path, head, set(entries))
         arrays = {name: _read_entry(path, archive, entries[name]) for name in names}
+    _check_byte_order(path, head | arrays)
     kind = _text(head["kind"])
     if kind is None:
         _refuse(path, "has an entry 'kind' that is not text", _REMEDY)
@@ -174,6 +175,13 @@ def _read_entry(
             what = f"holds pickled objects at its entry {entry}, which roadict never opens"
             _refuse(path, what, "save plain arrays instead")
         raise ModelFileError(f"{os.fspath(path)} is damaged or cut short at its entry {entry}; {_REMEDY}") from error
+
+
+def _check_byte_order(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse arrays in two byte orders: one machine writes a model, and one wrong bit makes ``>f8`` of ``<f8``."""
+    native = {array.dtype.isnative for array in arrays.values() if array.dtype.byteorder != "|"}
+    if len(native) > 1:
+        _refuse(path, "is damaged: its entries have two byte orders", _REMEDY)
 
 
 def _check_version(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -239,7 +247,7 @@ def _plain_array(name: str, values: NDArray[Any]) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.hasobject:
         raise ValueError(f"array {name!r} has dtype {array.dtype}, which would need pickling; store numbers or text")
-    return array
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _written_by() -> str:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.files.byte_order import seems_swapped
 from roadict.files.npy import DAMAGE_ERRORS, TrailingBytesError, map_array, read_array
 from roadict.files.text import TableError, position_in_text, read_text, refuse
 from roadict.wording import plural
@@ -195,6 +196,10 @@ def _check_matrix(file: Path, values: NDArray[Any]) -> None:
         refuse(file, f"holds an array of shape {values.shape}, which is not a matrix", remedy)
     if values.size == 0:
         refuse(file, f"holds an empty matrix of shape {values.shape}", "save at least one row and one column")
+    if seems_swapped(values):
+        said, meant = ("little", "big") if values.dtype.newbyteorder("<") == values.dtype else ("big", "little")
+        what = f"says {said}-endian, but its values make sense only as {meant}-endian: its header seems damaged"
+        refuse(file, what, f"copy it again, or read it as {meant}-endian and save that")
 
 
 def as_floats(values: NDArray[Any]) -> Matrix:
