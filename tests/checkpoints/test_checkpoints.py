@@ -1,9 +1,12 @@
 """Runs that are stopped and resumed end with the same model."""
 
 import shutil
+import time
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import cross_val_score
 
 from checkpointed_runs import CUTS, DATA, HOLES, assert_same, road, stopping
@@ -146,6 +149,22 @@ def test_cross_validation_with_checkpoints_scores_as_without(tmp_path):
         for checkpoint in (None, Checkpoint(tmp_path, 0.0), Checkpoint(tmp_path, 0.0))
     ]
     np.testing.assert_array_equal(scores[1:], [scores[0]] * 2)
+
+
+def test_parallel_cross_validation_never_scores_another_part(tmp_path):
+    """In real processes: parts that find the folder in use are refused, all others scored as without checkpoints."""
+    expected = cross_val_score(road(**BRIEF), DATA, cv=4, error_score="raise")
+    model = road(**BRIEF, checkpoint=Checkpoint(tmp_path, 0.0), callback=lambda snapshot: time.sleep(0.1))
+    for _ in range(2):  # the second time in a folder with checkpoints of one part
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", FitFailedWarning)
+            scores = cross_val_score(model, DATA, cv=4, n_jobs=2)
+        refused = np.isnan(scores)
+        assert not refused.all()
+        np.testing.assert_array_equal(scores[~refused], expected[~refused])
+        failures = [str(each.message) for each in caught if each.category is FitFailedWarning]
+        assert len(failures) == refused.any()
+        assert all("is in use by process" in text and text.count("ValueError: ") == 1 for text in failures)
 
 
 @pytest.mark.parametrize("learner", [ROAD, AlternatingDictionaryLearning])

@@ -95,7 +95,8 @@ class FolderLock:
             name = f"process {owner['process']} on {owner['host']}" if owner else "another process"
             raise ValueError(
                 f"checkpoint folder {folder} is in use by {name}; wait for that run or stop it (processes outlive a "
-                "torchrun that was killed), or choose another folder"
+                "torchrun that was killed), or choose another folder; of fits in parallel, as in a cross-validation, "
+                "only one can have checkpoints there"
             ) from None
         except OSError as failure:
             if failure.errno not in NO_LOCKS:

@@ -42,8 +42,8 @@ class Checkpoint:
         Resume from the last checkpoint of the same problem in the folder, if there is one; a checkpoint of another
         problem is refused. Those of a finished fit are taken up only by the same fit with the same integer as
         ``random_state``, and else removed: refits without a seed are new, and cross-validation can fit one part of
-        the data after the other. False: refuse a folder that holds checkpoints, unless torchrun has restarted the
-        run that wrote them.
+        the data after the other, but not in parallel (``n_jobs``). False: refuse a folder that holds checkpoints,
+        unless torchrun has restarted the run that wrote them.
     stop : callable, default=None
         Called without arguments after every iteration; a nonzero number (of a signal) stops the run with a last
         checkpoint and a ``RunStoppedError``.
