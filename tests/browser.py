@@ -78,6 +78,20 @@ class Browser:
         element = self.show(self.find(selector)[0])
         ActionChains(self.driver).click_and_hold(element).move_by_offset(right, down).release().perform()
 
+    def swipe(self, element, right=0, down=0):
+        """Put a finger on the middle of an element, move it, and lift it, all at once: a slow tap is a long press."""
+        from selenium.webdriver.common.actions.action_builder import ActionBuilder
+        from selenium.webdriver.common.actions.pointer_input import PointerInput
+
+        actions = ActionBuilder(self.driver, mouse=PointerInput("touch", "finger"), duration=50)
+        finger = actions.pointer_action.move_to(element).pointer_down()
+        for _ in range(4 if right or down else 0):
+            finger.move_by(right / 4, down / 4)
+        finger.pointer_up()
+        actions.perform()
+
+    tap = swipe
+
     def console_errors(self):
         """Return the console's errors and warnings since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
@@ -96,8 +110,8 @@ class Browser:
 
 
 @contextmanager
-def browser():
-    """Start Chromium with its own profile; it is closed at the end of the block."""
+def browser(*flags):
+    """Start Chromium with its own profile, and with these flags; it is closed at the end of the block."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -105,7 +119,7 @@ def browser():
     options.binary_location = CHROMIUM
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        for flag in (*FLAGS, *flags, f"--user-data-dir={profile}"):
             options.add_argument(flag)
         # The driver is given, so that Selenium does not search for one on the network.
         driver = webdriver.Chrome(options=options, service=Service(DRIVER, env={**os.environ, "HOME": profile}))

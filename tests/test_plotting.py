@@ -153,7 +153,7 @@ def test_stability_orders_and_labels_atoms_and_frames_unstable_pictures():
 
 def test_stability_frames_curves_and_rows_of_a_heat_map():
     figure = atoms_figure(random_atoms(4, 15), stability=[0.2, 0.99, 0.5, 1])
-    assert [axes.get_title() for axes in figure.axes] == ["3   1.000", "1   0.990", "2   0.500", "0   0.200"]
+    assert [axes.get_title() for axes in figure.axes] == ["4   1.000", "2   0.990", "3   0.500", "1   0.200"]
     edges = [axes.spines["left"].get_edgecolor() for axes in figure.axes]
     assert edges[0] == edges[1] != edges[2] == edges[3]
     assert_inside(figure)
@@ -161,7 +161,8 @@ def test_stability_frames_curves_and_rows_of_a_heat_map():
     axes = figure.axes[0]
     np.testing.assert_array_equal(axes.images[0].get_array(), np.roll(atoms, -20, axis=0))
     (frame,) = axes.patches
-    assert (frame.get_y(), frame.get_height()) == (49.5, 20)
+    assert (frame.get_y(), frame.get_height()) == (50.5, 20)
+    assert axes.images[0].get_extent() == [0.5, 15.5, 70.5, 0.5]  # the first atom is number 1
     assert_inside(figure)
 
 

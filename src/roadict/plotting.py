@@ -71,7 +71,7 @@ def atoms_figure(
     usage: ArrayLike | None = None,
     stability: ArrayLike | None = None,
 ) -> Figure:
-    """Draw the atoms of a dictionary.
+    """Draw the atoms of a dictionary; where they are numbered, ``components_[0]`` is atom 1.
 
     Atoms whose length is a square number become square pictures (at most 256; the figure states how many
     are omitted), others become curves, and more than 64 of those a heat map. Colours are symmetric about

@@ -144,6 +144,27 @@ def test_a_mark_has_its_label_towards_the_middle_and_stays_on_the_scales():
         assert label.text == "finished fit"
 
 
+@pytest.mark.parametrize(
+    ("lines", "level"),
+    [
+        ([], 0),
+        ([(5, 5)], -14),  # it would cross the label
+        ([(5, 5), (5.8, 5.8)], 14),
+        ([(11, 5.5)], 0),  # it comes from far above
+    ],
+)
+def test_the_label_of_a_mark_avoids_lines(lines, level):
+    chart = CHARTS[0]
+    group = read(chart.mark(1000, 5, "finished fit", avoid=[([1, 800, 1000], [*ys, ys[1]]) for ys in lines])).find("g")
+    assert coord(group.find("text"), "y") - 4 - coord(group.find("circle"), "cy") == level
+
+
+@pytest.mark.parametrize(("y", "level"), [(11.8, 14), (-2.8, -14)])
+def test_the_label_of_a_mark_stays_between_the_axes(y, level):
+    group = read(CHARTS[0].mark(1000, y, "finished fit", avoid=[([1, 1000], [y, y])])).find("g")
+    assert coord(group.find("text"), "y") - 4 - coord(group.find("circle"), "cy") == level
+
+
 def test_bars_start_at_zero_and_are_centred():
     chart = Chart(Scale(0.5, 4.5, 50, 250), Scale(0, 50, 280, 80))
     bars = read(chart.bars([50, 25, 12.5, 0], "c1")).findall("g/rect")

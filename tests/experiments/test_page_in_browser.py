@@ -256,6 +256,39 @@ def test_on_a_phone_the_tooltip_does_not_cover_the_chart(chromium, rows_and_page
             assert_beside(chromium, "#noisy .plot.narrow")
 
 
+def test_a_finger_does_what_a_mouse_does(chromium, rows_and_page):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    chromium.open(rows_and_page[1], **PHONE)
+    tip = chromium.find("#tip")[0]
+    chromium.show(chromium.find("#noisy .plot.narrow")[0])
+    columns = chromium.find("#noisy .plot.narrow .column rect")
+    for column, samples in zip(columns, (100, 200), strict=False):
+        chromium.tap(column)
+        assert tip.is_displayed()  # after the finger has left
+        assert tip.text.startswith(f"{samples} samples")
+        assert_beside(chromium, "#noisy .plot.narrow")
+    chromium.tap(chromium.find("#noisy .plot.narrow .label[data-name=ksvd] text")[0])
+    assert not tip.is_displayed()
+    faint = "return document.querySelectorAll('#noisy .narrow g.dim').length"
+    assert chromium.run(faint) > 8
+    chromium.tap(columns[0])
+    assert chromium.run(faint) == 0
+    assert tip.is_displayed()
+    chromium.run("window.scrollBy({top: 30, behavior: 'instant'})")
+    WebDriverWait(chromium.driver, 60).until(lambda _: not tip.is_displayed())
+
+    slider = chromium.show(chromium.find("#zebra .slider")[0])
+    chromium.swipe(slider, -slider.size["width"] // 4)
+    visible = "return getComputedStyle(document.querySelector('#zebra .after')).clipPath"
+    assert float(chromium.run(visible).split()[-1].rstrip("%)")) == pytest.approx(25, abs=5)
+    tile = chromium.show(chromium.find("#zebra .tile")[1])
+    place = "return document.querySelector('#zebra .tile img').getBoundingClientRect().left"
+    before = chromium.run(place)
+    chromium.swipe(tile, 24)
+    assert chromium.run(place) - before == pytest.approx(24, abs=8)
+
+
 def test_pointing_at_the_name_of_a_line_shows_it_alone(chromium, rows_and_page):
     from selenium.webdriver import ActionChains
 

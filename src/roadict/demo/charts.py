@@ -82,13 +82,12 @@ def _drawn(curves: list[Curve], y: Scale, y_title: str, marks: Sequence[Mark], t
     at = list(curves[0].points)
     chart = Chart(Scale(1, max(2, at[-1]), LEFT, WIDTH - RIGHT, log=True), y)
     parts = [chart.y_axis(y_title), chart.x_axis("iteration (log scale)")]
+    lines = [(at, [max(point.mean, y.low) for point in curve.points.values()]) for curve in curves]
     parts += [
-        f'<g class="c{curve.colour}" data-name="{curve.name}">'
-        + chart.line(at, [max(point.mean, y.low) for point in curve.points.values()], curve.kind)
-        + "</g>"
-        for curve in reversed(curves)
+        f'<g class="c{curve.colour}" data-name="{curve.name}">{chart.line(*line, curve.kind)}</g>'
+        for curve, line in reversed(list(zip(curves, lines, strict=True)))
     ]
-    parts += [chart.mark(*mark) for mark in marks]
+    parts += [chart.mark(*mark, avoid=lines) for mark in marks]
     parts.append(chart.columns(at, [_tip(curves, i) for i in at]))
     return svg(WIDTH, HEIGHT, parts, title)
 

@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Line = tuple[ArrayLike, ArrayLike]
+"""Its xs, which ascend, and its ys."""
 
 CSS_FILE = Path(__file__).parent / "templates" / "charts.css"
 MAX_POINTS = 400
 """Points of a line; more cannot be resolved."""
 MIN_TICK_GAP = 15
 """Least distance of the lowest tick from the next one, where it is added."""
+LETTER = 6.5
+"""Width of a letter of a label, about."""
 
 
 class Mark(NamedTuple):
@@ -191,13 +195,21 @@ class Chart:
         rects = [element("rect", x=left, y=top, width=width, height=zero - top) for left, top in sizes]
         return element("g", "".join(rects), class_=f"bars {kind}")
 
-    def mark(self, x: float, y: float, label: str, kind: str = "") -> str:
-        """Ring a point and label it, towards the middle; a point beyond a scale is ringed at its end."""
+    def mark(self, x: float, y: float, label: str, kind: str = "", avoid: Sequence[Line] = ()) -> str:
+        """Ring a point and label it, towards the middle; a point beyond a scale is ringed at its end.
+
+        The label is beside the ring, or above or below it where fewer of the lines ``avoid`` cross it.
+        """
         across = float(self.x(np.clip(x, self.x.low, self.x.high)))
         down = float(self.y(np.clip(y, self.y.low, self.y.high)))
         side, anchor = (-10, "end") if across > (self.x.start + self.x.end) / 2 else (10, "start")
+        start = across + side
+        under = np.linspace(start, start + math.copysign(LETTER * len(label), side), 12)
+        drawn = [np.interp(under, self.x(xs), self.y(ys)) for xs, ys in avoid]
+        heights = [down, *(at for at in (down - 14, down + 14) if self.y.end + 6 <= at <= self.y.start - 6)]
+        level = min(heights, key=lambda at: sum(int((np.abs(line - at) < 8).sum()) for line in drawn))
         ring = element("circle", cx=across, cy=down, r=5)
-        return element("g", ring + text(across + side, down + 4, label, anchor), class_=f"mark {kind}")
+        return element("g", ring + text(start, level + 4, label, anchor), class_=f"mark {kind}")
 
     def legend(self, names: Mapping[str, str]) -> str:
         """Names by the kinds of their lines, in a row above the plotting area."""

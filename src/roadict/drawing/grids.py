@@ -136,7 +136,7 @@ def picture_grid(atoms: FloatArray, labels: Labels, heading: str) -> Figure:
 
 
 def curve_grid(atoms: FloatArray, labels: Labels, heading: str) -> Figure:
-    """Small curves on common axes limits."""
+    """Small curves on common axes limits; atoms count from 1."""
     cell, gap = (1.25, 0.8), (0.12, 0.27)
     pitch = (cell[0] + gap[0], cell[1] + gap[1])
     columns, rows = _grid(len(atoms), pitch, 1.4)
@@ -149,21 +149,22 @@ def curve_grid(atoms: FloatArray, labels: Labels, heading: str) -> Figure:
         row, column = divmod(place, columns)
         axes = cell_at(figure, left + column * pitch[0], HEAD + 0.12 + row * pitch[1], *cell)
         draw_curve(axes, atoms[atom], TRUE, limit)
-        axes.set_title(f"{atom}   {labels.texts[atom]}".strip(), fontsize=7, color=labels.colors[atom], pad=2)
+        axes.set_title(f"{atom + 1}   {labels.texts[atom]}".strip(), fontsize=7, color=labels.colors[atom], pad=2)
         if labels.framed[atom]:
             axes.spines[:].set(color=BAD, lw=1.5)
     return figure
 
 
 def heat_map(atoms: FloatArray, labels: Labels, heading: str) -> Figure:
-    """One row of colours for each atom, for dictionaries too large for curves."""
+    """One row of colours for each atom, for dictionaries too large for curves; rows and columns count from 1."""
     limit = scale_of(atoms)
     height = min(9.0, max(4.0, 0.03 * len(atoms)))
     figure = headed_figure(8.0, HEAD + height + 0.6, heading, "one atom per row" + labels.note)
     axes = figure.add_axes((0.1, 0.55 / (HEAD + height + 0.6), 0.76, height / (HEAD + height + 0.6)))
-    draw_picture(axes, atoms[labels.order], limit, aspect="auto")
+    extent = (0.5, atoms.shape[1] + 0.5, len(atoms) + 0.5, 0.5)
+    draw_picture(axes, atoms[labels.order], limit, aspect="auto", extent=extent)
     if labels.framed.any():
-        axes.axhspan((~labels.framed).sum() - 0.5, len(atoms) - 0.5, fill=False, color=BAD, lw=1.5)
+        axes.axhspan((~labels.framed).sum() + 0.5, len(atoms) + 0.5, fill=False, color=BAD, lw=1.5)
     axes.set_xlabel("feature")
     axes.set_ylabel(labels.rank)
     _add_colorbar(figure, 0.88 * 8.0, height, limit, (f"−{limit:.3g}", "0", f"{limit:.3g}"))

@@ -16,8 +16,13 @@ const place = column => {
   tip.style.left = x + "px";
   tip.style.top = y + "px";
 };
+// A finger leaves what it taps as soon as it is lifted: the values stay until the next tap, or until the page scrolls.
+let touched = false;
+const byFinger = event => event.pointerType === "touch";
+const hide = () => tip.classList.remove("shown");
 document.querySelectorAll(".column").forEach(column => {
-  column.addEventListener("pointerenter", () => {
+  column.addEventListener("pointerenter", event => {
+    touched = byFinger(event);
     const values = JSON.parse(column.dataset.tip), table = document.createElement("table");
     values.lines.forEach(line => {
       const row = table.insertRow();
@@ -31,14 +36,17 @@ document.querySelectorAll(".column").forEach(column => {
     place(column);
     tip.classList.add("shown");
   });
-  column.addEventListener("pointerleave", () => tip.classList.remove("shown"));
+  column.addEventListener("pointerleave", event => { if (!byFinger(event)) hide(); });
 });
+addEventListener("pointerdown", event => { if (!event.target.closest(".column")) hide(); });
+addEventListener("scroll", () => { if (touched) hide(); }, { passive: true });
 // Hovering or focusing the name of a curve highlights it in the figures of the section.
 document.querySelectorAll(".legend li, .plot .label").forEach(entry => {
   const lines = entry.closest("section").querySelectorAll(".plot [data-name]");
   const only = name => lines.forEach(line => line.classList.toggle("dim", name !== null && line.dataset.name !== name));
   ["pointerenter", "focus"].forEach(kind => entry.addEventListener(kind, () => only(entry.dataset.name)));
-  ["pointerleave", "blur"].forEach(kind => entry.addEventListener(kind, () => only(null)));
+  ["pointerleave", "blur"].forEach(kind => entry.addEventListener(kind, event => { if (!byFinger(event)) only(null); }));
+  addEventListener("pointerdown", event => { if (!event.target.closest(".legend li, .plot .label")) only(null); });
 });
 document.querySelectorAll(".compare").forEach(block => {
   const slider = block.querySelector(".slider"), range = slider.querySelector("input"), zoom = block.querySelector(".zoom");
