@@ -45,7 +45,8 @@ class Server:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.address = re.search(r"http://\S+", self.process.stderr.readline() or "none")[0]
+        lines = iter(self.process.stderr.readline, "")  # where ports are taken, the address is not in the first one
+        self.address = next(found[0] for line in lines if (found := re.search(r"http://\S+", line)))
 
     def jobs(self):
         """Process numbers of the jobs that run."""
@@ -129,8 +130,10 @@ class Page:
         width, height, phone = size
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        self.browser.run("document.body.classList.toggle('dark', arguments[0])", dark)
-        until(lambda: self.browser.run("return innerWidth") == width, "the size")
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        now = "return [innerWidth, document.body.classList.contains('dark')]"
+        until(lambda: self.browser.run(now) == [width, dark], "the window")
 
     def check_everywhere(self, coloured, order=()):
         """Wide and narrow, light and dark: no sideways scrolling, and parts in this order from top to bottom.

@@ -16,7 +16,7 @@ from roadict.pictures import SuperResolution
 from roadict.pictures.upscaling import _key, bundled_pictures
 from roadict.synthetic import planted
 
-from .driving import Page, Server, until
+from .driving import PHONE, WIDE, Page, Server, until
 
 
 @pytest.fixture
@@ -35,6 +35,19 @@ def repeat(roadict, monkeypatch, tmp_path):
 
 def command_of(page, tab="pictures"):
     return page.one(f"#{tab}-command .cm-content").text.replace("\n", "")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "height", "phone"), [WIDE, PHONE])
+def test_it_opens_everywhere(page, server, width, height, phone, dark):
+    page.browser.open(server.address, width=width, height=height, phone=phone, dark=dark)
+    for tab in ("pictures", "signals"):
+        until(lambda: page.browser.find("button[role=tab]"), "the tabs")
+        page.open_tab(tab.capitalize())
+        until(lambda: page.one(f"#{tab}-run").is_displayed(), tab)  # noqa: B023
+        assert page.browser.width_of_content() <= width
+        assert page.browser.run("return document.body.classList.contains('dark')") == dark
+    assert page.errors() == []
 
 
 def test_a_picture_is_denoised_as_on_the_command_line(page, tiny, repeat, tmp_path):

@@ -49,6 +49,14 @@ def test_a_picture_has_a_loupe_and_atoms_with_their_places(page, tmp_path):
     until(lambda: loupe.get_attribute("data-zoom"), "the loupe")
     order = ["#pictures-panel", "#pictures-slider", "#pictures-view", "#pictures-details"]
     page.check_everywhere("#pictures-view .rd-panel", order)
+    place_of = """return ["before", "after", "difference", "map"].map(name => {
+        const box = document.querySelector(`#pictures-view canvas[data-view=${name}]`).getBoundingClientRect();
+        return [box.left, box.top, box.width]; })"""
+    *views, small = page.browser.run(place_of)
+    assert len({top for _, top, _ in views}) == 1  # side by side
+    assert [left for left, *_ in views] == sorted({left for left, *_ in views})
+    assert views[0][2] > 180
+    assert small[1] < views[0][1]
     rings = [text.text.split(":")[0] for text in page.browser.find("#pictures-details g.mark text")]
     assert rings == ["atoms used", "atoms used"]
 
@@ -63,7 +71,7 @@ def test_a_picture_has_a_loupe_and_atoms_with_their_places(page, tmp_path):
     assert loupe.get_attribute("data-zoom") == "8"
     canvas = page.one("#pictures-view canvas[data-view=map]")
     scroll_to(page, canvas)
-    ActionChains(page.driver).move_to_element_with_offset(canvas, -90, -90).click().perform()
+    ActionChains(page.driver).move_to_element_with_offset(canvas, -50, -50).click().perform()
     assert place() == (0, 0)
     after = page.one("#pictures-view canvas[data-view=after]")
     old = page.browser.run(pixels, "after")
@@ -87,6 +95,19 @@ def test_a_picture_has_a_loupe_and_atoms_with_their_places(page, tmp_path):
     until(lambda: shown().split(" used")[0] == buttons[4].get_attribute("aria-label").split(",")[0], "the next atom")
     assert buttons[4] == page.driver.switch_to.active_element
     assert buttons[4].get_attribute("aria-pressed") == "true"
+
+    page.resize(PHONE, True)  # and by finger
+    scroll_to(page, after)
+    old = place()
+    page.browser.swipe(after, -24, -16)
+    assert place() == (old[0] + 3, old[1] + 2)
+    scroll_to(page, buttons[2])
+    page.browser.tap(buttons[2])
+    until(lambda: shown().split(" used")[0] == buttons[2].get_attribute("aria-label").split(",")[0], "the tapped atom")
+    chart = page.one("#pictures-details .rd-figures svg")
+    scroll_to(page, chart)
+    page.browser.tap(chart)
+    assert until(lambda: tooltip(page), "the values").startswith("iteration ")
 
 
 def test_signals_have_atoms_with_users_and_charts_with_values(page, tmp_path):

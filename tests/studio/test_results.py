@@ -78,7 +78,7 @@ def test_every_atom_has_its_strongest_users(learned):
 
 def test_a_run_that_has_not_converged_is_not_green_and_names_fields_of_the_page(learned):
     made = planted(60, 8, 10, sparsity=2, random_state=0)
-    warning = "roadict: warning: ROAD has not converged in max_iter=3 iterations; pass a larger max_iter or tol"
+    warning = "roadict: warning: ROAD has not converged in --max-iter 3 iterations; pass a larger --max-iter or --tol"
     _, shown = learned(made.data, 10, [warning, "roadict: warning: something else"], max_iter=3, n_init=1)
     assert "rd-panel rd-doubtful" in shown.panel
     assert "<strong>Stopped before it converged</strong>" in shown.panel
@@ -141,7 +141,7 @@ def test_atoms_that_are_not_certain_are_not_green(tmp_path):
     model.codes_ = model.codes_[:9]
     assert verdict.verdict(job, model).notes[0].startswith("9 signals for 10 atoms: such atoms are not to be trusted.")
     job.status.lines = ["no two starts agree: --stability tells which atoms to trust, and -k auto finds their number"]
-    assert verdict.messages(job, model) == []
+    assert verdict.messages(job) == []
 
 
 @pytest.mark.parametrize(("count", "verb"), [(1, "has"), (4, "have")])
@@ -149,8 +149,8 @@ def test_warnings_of_stabilities_are_shown_without_parameters(learned, count, ve
     made = planted(60, 8, 10, sparsity=2, random_state=0)
     sentence = f"{count} of 4 fits of halves {verb} not converged"
     warning = (
-        f"roadict: warning: {sentence} in max_iter=2000 iterations, and stabilities may be too low; fit the model "
-        "with a larger max_iter or tol"
+        f"roadict: warning: {sentence} in --max-iter 2000 iterations, and stabilities may be too low; fit the model "
+        "with a larger --max-iter or --tol"
     )
     _, shown = learned(made.data, 10, [warning])
     assert f">{sentence}, and stabilities may be too low</p>" in shown.panel

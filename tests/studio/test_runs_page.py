@@ -110,6 +110,12 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     page.wait_for("Denoising")
     assert server.jobs() == [job]
     until(lambda: browser.find("#pictures-keep"), "Stop and keep")
+    tops = """return ["run", "keep", "cancel"].map(
+        name => document.querySelector(`#pictures-${name}`).getBoundingClientRect().top)"""
+    for size in (WIDE, PHONE):
+        page.resize(size, False)
+        assert len({*browser.run(tops)}) == 1  # in one row
+    page.check_everywhere("#pictures-panel .rd-panel", ["#runs", "#pictures-file"])
 
     page.driver.switch_to.new_window("tab")
     other = Page(browser, server.address)
@@ -180,7 +186,7 @@ def test_transparent_pixels_are_filled_by_default_and_marks_stand_out(page, tmp_
     Image.fromarray(clear).save(tmp_path / "clear.png")
     page.choose("pictures-task", "Inpaint")
     page.upload(tmp_path / "clear.png")
-    chosen = lambda: page.browser.run("return document.querySelector('#pictures-source input:checked').value")  # noqa: E731
+    chosen = lambda: page.browser.run("return document.querySelector('#pictures-source input:checked')?.value")  # noqa: E731
     until(lambda: chosen() == "Transparent pixels", "the source")
     until(lambda: page.browser.find("#pictures-preview img"), "the preview")
     page.one("#pictures-run").click()

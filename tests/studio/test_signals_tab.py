@@ -101,9 +101,9 @@ def test_number_of_atoms_noise_and_stability_come_from_the_data(learn):
 
 def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
     refused = {
-        "fixed_atoms has 5 columns, but X has 6 features; pass atoms of that width": {"fixed": "narrow.npy"},
-        "fixed_atoms has 2 rows, which count in n_components=1": {"fixed": "known atoms.csv", "n_components": "1"},
-        "must be at least 0, as positive_dict=True": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
+        "--fixed has 5 columns, but X has 6 features; pass atoms of that width": {"fixed": "narrow.npy"},
+        "--fixed has 2 rows, which count in --components 1": {"fixed": "known atoms.csv", "n_components": "1"},
+        "must be at least 0, as --positive atoms": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
         "--fixed does not belong to --method ksvd; leave it out": {"fixed": "known atoms.csv", "method": "ksvd"},
         "Numbers to try is 8; it must be a range such as 16:64 or 16:64:4, or auto": {
             "choose": True,

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.drawing.charts import Chart, Mark, Scale, element, svg
+from roadict.drawing.charts import Chart, Line, Mark, Scale, element, svg
 from roadict.drawing.charts import text as label
 from roadict.drawing.numbers import number
 from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
@@ -36,7 +36,7 @@ def objective_curve(runs: Sequence[Sequence[float]], marks: Sequence[Mark] = ())
     margin = 0.04 * ((high - low) or abs(high) or 1.0)
     chart = _chart(1, longest, Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP))
     lines = [_curve(chart, np.asarray(run), "c0" if run is runs[-1] else "before") for run in runs]
-    rings = [chart.mark(*mark) for mark in marks]
+    rings = [chart.mark(*mark, avoid=[_points(run) for run in runs if len(run)]) for mark in marks]
     values = _values(chart, {"objective": np.asarray(runs[-1])}, digits=5)
     return _svg([_axes(chart, "iteration", "objective"), *lines, *rings, values], "Objective against the iteration")
 
@@ -64,7 +64,8 @@ def residual_curves(
     parts += [_curve(chart, curve, f"c{i}") for i, curve in enumerate(curves.values())]
     last = list(curves.values())[-1]
     parts += [chart.line([len(last), mark.x], [last[-1], mark.y], f"c{len(curves) - 1} jump") for mark in marks]
-    parts += [chart.mark(*mark, f"c{len(curves) - 1}") for mark in marks]
+    drawn = [_points(curve) for curve in curves.values()]
+    parts += [chart.mark(*mark, f"c{len(curves) - 1}", drawn) for mark in marks]
     names = [(f"c{i}", name) for i, name in enumerate(curves)]
     for row in range(rows):
         lifted = replace(chart, y=replace(chart.y, end=TOP + (row + 1) * LEGEND))
@@ -118,6 +119,11 @@ def _values(chart: Chart, curves: Mapping[str, NDArray[np.float64]], digits: int
         ]
         tips.append({"at": f"iteration {i:,}", "lines": lines, "note": ""})
     return chart.columns(at, tips)
+
+
+def _points(values: Sequence[float] | NDArray[np.float64]) -> Line:
+    """A curve over 1, 2, ..."""
+    return np.arange(1, len(values) + 1), values
 
 
 def _curve(chart: Chart, values: NDArray[np.float64], kind: str) -> str:

@@ -73,7 +73,7 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
         "Share of the signals that use each atom.": usage_bars(model.atom_usage_),
         **choices.figures(model),
     }
-    panel = panels.done(job, judged.kind, judged.title, messages(job, model), judged.notes, facts)
+    panel = panels.done(job, judged.kind, judged.title, messages(job), judged.notes, facts)
     return Shown(panel, view, render("studio", "details.html", title=COURSE, figures=figures))
 
 

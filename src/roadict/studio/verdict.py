@@ -26,8 +26,10 @@ _CLAUSE, _HALVES = "has not converged", " of halves "
 """In the warning of a fit, which the verdict words anew, and in that of the stability, which only loses parameters."""
 _OPTION = " -k auto "
 """In the command's advice on atoms that are not certain."""
-_PARAMETERS = re.compile(r" in max_iter=\d+ iterations|; fit the model with .*")
-"""Parameters of Python."""
+_DENSE = " the codes are hardly sparse: "
+"""In its advice on these."""
+_PARAMETERS = re.compile(r" in --max-iter \d+ iterations|; fit the model with .*")
+"""Options that the page lacks."""
 
 
 class Verdict(NamedTuple):
@@ -54,10 +56,9 @@ def verdict(job: Job, model: Any) -> Verdict:
     return Verdict("done", "Done", others)
 
 
-def messages(job: Job, model: Any) -> list[str]:
+def messages(job: Job) -> list[str]:
     """Messages of the command without the advice that the verdict words for the page."""
-    dense = getattr(model, "dense_advice", "")
-    return [line for line in job.messages if line != dense and _OPTION not in line]
+    return [line for line in job.messages if _DENSE not in line and _OPTION not in line]
 
 
 def found_atoms(atoms: "NDArray[np.floating]", truth: "NDArray[np.floating]") -> str:

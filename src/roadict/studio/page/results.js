@@ -189,14 +189,14 @@ const magnify = async section => {
     Object.entries(views).forEach(([name, canvas]) => {
       const context = canvas.getContext("2d", { willReadFrequently: name === "difference" });
       if (name === "map") {
-        const scale = size / longer;
-        Object.assign(canvas, { width: size, height: size });
-        const left = (size - scale * wide) / 2, top = (size - scale * high) / 2;
+        const whole = canvas.clientWidth, scale = whole / longer, framed = Math.min(scale * length, whole - 2);
+        Object.assign(canvas, { width: whole, height: whole });
+        const left = (whole - scale * wide) / 2, top = (whole - scale * high) / 2;
         context.drawImage(after, left, top, scale * wide, scale * high);
         context.lineWidth = 2;
         [["#000", 1], ["#fff", 0]].forEach(([colour, out]) => {
           context.strokeStyle = colour;
-          context.strokeRect(left + scale * x - out, top + scale * y - out, Math.min(scale * length, size - 2) + 2 * out, Math.min(scale * length, size - 2) + 2 * out);
+          context.strokeRect(left + scale * x - out, top + scale * y - out, framed + 2 * out, framed + 2 * out);
         });
         return;
       }

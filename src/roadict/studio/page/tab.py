@@ -76,12 +76,15 @@ class Tab(ABC):
 
     def _add_buttons(self) -> None:
         with gr.Row(equal_height=True):
-            self.start = gr.Button(self.run_label, variant="primary", size="lg", elem_id=f"{self.name}-run", scale=3)
+            # Three in a row, also on a phone.
+            self.start = gr.Button(
+                self.run_label, variant="primary", size="lg", elem_id=f"{self.name}-run", scale=3, min_width=70
+            )
             self.keep = gr.Button(
-                "Stop and keep", size="lg", visible=False, elem_id=f"{self.name}-keep", scale=2, min_width=140
+                "Stop and keep", size="lg", visible=False, elem_id=f"{self.name}-keep", scale=2, min_width=110
             )
             self.stop = gr.Button(
-                "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1
+                "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1, min_width=70
             )
         self.keep.click(self.stop_jobs, queue=False, **QUIET)
         self.stop.click(self.cancel_jobs, queue=False, **QUIET)
