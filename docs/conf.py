@@ -6,11 +6,15 @@ import sys
 import tomllib
 from pathlib import Path
 
+from docutils import nodes
+from PIL import Image
 from sphinx_gallery.sorting import FileNameSortKey
 
 FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "src")]
 os.environ["MPLBACKEND"] = "Agg"
+WIDE = 600
+"""Pixels of a picture from which on phones scroll it."""
 
 import charts  # noqa: E402
 import figures  # noqa: E402
@@ -110,10 +114,29 @@ def _commands():
 
 
 def _drawn(match):
-    """A figure of figures.py inside the page, whose ink it takes."""
-    drawing = (FOLDER / "_figures" / f"{match[1]}.svg").read_text(encoding="utf-8")
-    body = drawing[drawing.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{match[2]}" ', 1)
-    return f'```{{raw}} html\n<figure class="drawing">{body}<figcaption>{match[3]}</figcaption></figure>\n```\n'
+    """A figure of figures.py inside the page, whose ink it takes, wide and for phones."""
+    svgs = ""
+    for kind, suffix in (("wide", ""), ("narrow", "-narrow")):
+        drawing = (FOLDER / "_figures" / f"{match[1]}{suffix}.svg").read_text(encoding="utf-8")
+        named = f'<svg class="{kind}" role="img" aria-label="{match[2]}" '
+        svgs += drawing[drawing.index("<svg") :].replace("<svg ", named, 1)
+    return f'```{{raw}} html\n<figure class="drawing">{svgs}<figcaption>{match[3]}</figcaption></figure>\n```\n'
+
+
+def _scrolled(app, doctree):
+    """Put wide pictures into a container that scrolls on phones, where they could not be read."""
+    for image in list(doctree.findall(nodes.image)):
+        file = Path(app.srcdir) / image["uri"]
+        if not file.is_file() or file.suffix not in (".png", ".webp"):
+            continue
+        with Image.open(file) as picture:
+            if picture.width < WIDE:
+                continue
+        parent = image.parent
+        whole = parent if isinstance(parent, nodes.paragraph) and len(parent) == 1 else image
+        box = nodes.container(classes=["wide-picture"])
+        whole.replace_self(box)
+        box.append(image)
 
 
 def _both_themes(docname):
@@ -150,3 +173,4 @@ def _fill_in(app, docname, source):
 
 def setup(app):
     app.connect("source-read", _fill_in)
+    app.connect("doctree-read", _scrolled)

@@ -2,6 +2,7 @@
 
 import io
 import re
+from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -156,21 +157,28 @@ def _faded():
 
 
 WARM, COOL = "#d96a10", "#3a7cbe"
+PHONE = 3.6
+"""Inches of a figure for phones, whose letters are then as large as those of the text."""
 MAP = {"cmap": _faded(), "interpolation": "nearest", "aspect": "auto"}
 
 
 def draw(folder: Path) -> None:
-    """Draw every figure that is not there yet, as SVG whose ink is that of the page."""
+    """Draw every figure that is not there yet, wide and for phones, as SVG whose ink is that of the page."""
     folder.mkdir(exist_ok=True)
-    for name, figure in (("decomposition", decomposition), ("blocks", blocks), ("course", course)):
-        target = folder / f"{name}.svg"
-        if not target.exists():
-            made, file = _inked(figure(), LIGHT), io.StringIO()
-            with plt.rc_context({"svg.hashsalt": name}):
-                made.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-            plt.close(made)
-            drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
-            target.write_text(drawing.replace(LIGHT, "currentColor"), encoding="utf-8")
+    for figure in (decomposition, blocks, course):
+        for narrow in (False, True):
+            target = folder / f"{figure.__name__}{'-narrow' * narrow}.svg"
+            if not target.exists():
+                target.write_text(_svg(figure(narrow), target.stem), encoding="utf-8")
+
+
+def _svg(figure, name):
+    made, file = _inked(figure, LIGHT), io.StringIO()
+    with plt.rc_context({"svg.hashsalt": name}):
+        made.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    plt.close(made)
+    drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+    return drawing.replace(LIGHT, "currentColor")
 
 
 def _matrix(axes, values, title, limit=None):
@@ -185,11 +193,13 @@ def _small_problem():
     return planted(14, 6, 4, sparsity=1, random_state=5)
 
 
-def decomposition():
+def decomposition(narrow=False):
     """Data as a sum of rank-one matrices, one for each atom, most rows of which are zero."""
     truth = _small_problem()
-    widths = [2, 0.6, 2, 0.6, 2, 0.6, 2, 0.6, 2]
-    figure, panels = plt.subplots(1, 9, figsize=(10, 3.4), layout="constrained", width_ratios=widths)
+    widths, size = ([2, 0.6, 2, 0.6, 2], (PHONE, 4.6)) if narrow else ([2, 0.6] * 4 + [2], (10, 3.4))
+    rows = 2 if narrow else 1
+    figure, grid = plt.subplots(rows, len(widths), figsize=size, layout="constrained", width_ratios=widths)
+    panels = [axes for axes in grid.flat if axes is not grid.flat[5] or not narrow]  # below the data there is nothing
     limit = np.abs(truth.data).max()
     _matrix(panels[0], truth.data, "data", limit)
     for k in range(4):
@@ -197,38 +207,45 @@ def decomposition():
         _matrix(panels[2 * k + 2], share, f"atom {k + 1}", limit)
     for place, sign in zip(panels[1::2], "=+++", strict=True):
         place.text(0.5, 0.5, sign, fontsize=20, ha="center", va="center")
-        place.axis("off")
+    for axes in {*grid.flat} - {*panels[::2]}:
+        axes.axis("off")
     return figure
 
 
-def blocks():
+def blocks(narrow=False):
     """The two steps on one block: shrink each sample's row, and take the nearest rank-one matrix."""
     truth = _small_problem()
     rng = np.random.default_rng(3)
     rough = np.outer(truth.codes[:, 2], truth.dictionary[2]) + 0.1 * rng.standard_normal(truth.data.shape)
     sparse = shrink_groups(rough, 0.4)
     weights, direction = nearest_rank_one(rough)
-    figure, panels = plt.subplots(1, 3, figsize=(8, 3.4), layout="constrained")
+    figure, panels = _three(narrow, (8, 3.4))
     limit = np.abs(rough).max()
     _matrix(panels[0], rough, "where the iteration stands", limit)
     _matrix(panels[1], sparse, "A: few samples use the atom", limit)
     _matrix(panels[2], np.outer(weights, direction), "B: all use the same direction", limit)
-    for axes in panels:
+    for axes in panels[2:] if narrow else panels:
         axes.set_xlabel("features", fontsize=8)
     panels[0].set_ylabel("samples", fontsize=8)
     return figure
 
 
-def course():
-    """A run: rho falls until the iteration searches, rises until it settles, and the atoms appear."""
+@cache
+def _run():
+    """A run on planted data: its history, and the errors of the atoms along the iterations."""
     truth = planted(250, 16, 32, sparsity=3, random_state=1)
     errors = []
 
     def watch(snapshot):
         errors.append(dictionary_error(snapshot.dictionary, truth.dictionary))
 
-    history = ROAD(32, n_init=1, callback=watch, random_state=1).fit(truth.data).history_
-    figure, panels = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained")
+    return ROAD(32, n_init=1, callback=watch, random_state=1).fit(truth.data).history_, errors
+
+
+def course(narrow=False):
+    """A run: rho falls until the iteration searches, rises until it settles, and the atoms appear."""
+    history, errors = _run()
+    figure, panels = _three(narrow, (11, 3.3))
     panels[0].semilogy(history["rho"], color=WARM)
     panels[0].set(title="ρ", xlabel="iteration")
     panels[1].semilogy(history["primal"], label="primal", color=WARM)
@@ -240,3 +257,8 @@ def course():
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _three(narrow, size):
+    """Three panels: side by side, or below each other for a phone."""
+    return plt.subplots(*((3, 1) if narrow else (1, 3)), figsize=(PHONE, 6.6) if narrow else size, layout="constrained")

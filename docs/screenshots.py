@@ -91,7 +91,7 @@ def _whole(chromium) -> Image.Image:
 
 def main(name: str, *given: str) -> None:
     """Take the pictures of one page, in both themes unless it is the studio's."""
-    with browser() as chromium:
+    with browser("--hide-scrollbars") as chromium:
         if name == "studio":
             take_studio(IMAGES / "studio.webp", chromium)
             return

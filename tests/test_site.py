@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "docs", "examples", "benchmarks", "src")
 PAGES = ("gallery/index.html", "api/estimators.html", "performance.html", "distributed.html", "studio.html")
-PAGES += ("from-scikit-learn.html", "when-not.html", "citing.html")
+PAGES += ("from-scikit-learn.html", "when-not.html", "citing.html", "start.html", "which-method.html", "changelog.html")
 LOOKS = [(width, dark) for width in (1400, 390) for dark in (False, True)]
 
 
@@ -179,6 +179,24 @@ def test_figures_suit_the_theme(chromium, site):
         assert figures["noisy.png"] == (cards if dark else clear)
 
 
+def test_figures_can_be_read_on_a_phone(chromium, site):
+    """Drawings have a form for phones, with letters as large as those of the text; wide pictures are scrolled."""
+    drawn = """return [...document.querySelectorAll('figure.drawing svg')].map(
+        svg => svg.clientWidth / svg.viewBox.baseVal.width).filter(Boolean)"""
+    shown = """return [...document.querySelectorAll('.bd-article img')].filter(i => i.offsetParent).map(
+        i => [i.clientWidth, i.closest('.wide-picture')?.clientWidth])"""
+    for width, _ in open_everywhere(chromium, site / "how-road-works.html"):
+        scales = chromium.run(drawn)  # of letters of 8 to 12 pixels
+        assert len(scales) == 3
+        assert min(scales) > (1.2 if width < 500 else 0.95)
+    for page in ("results/README", "is-it-real", "results", "studio"):
+        for width, _ in open_everywhere(chromium, site / f"{page}.html"):
+            pictures = [sizes for sizes in chromium.run(shown) if sizes[1]]
+            assert len(pictures) == (6 if page == "results/README" else 1)
+            for picture, there in pictures:
+                assert (picture > 500 > there) if width < 500 else (picture <= there)
+
+
 def press(chromium, selector, *keys):
     from selenium.webdriver.common.keys import Keys
 
@@ -225,6 +243,22 @@ def test_the_slider_of_the_run_finds_the_letters(chromium, site):
         assert len(chromium.find("#explorable .term")) == 2  # a sample is a sum of two letters
     orange = [value > 200 for value in chromium.run(pixels)[::4]]
     assert "".join(".#"[pixel] for pixel in orange) == "####.#...#####.#..#.#...#"  # an R
+
+
+def test_sliders_follow_a_finger(chromium, site):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    chromium.open((site / "index.html").as_uri(), width=390, height=844, phone=True)
+    slider = chromium.show(chromium.find(".compare input")[0])
+    chromium.swipe(slider, slider.rect["width"] // 4)
+    assert 20 < hidden_share(chromium) < 30
+    chromium.open((site / "how-road-works.html").as_uri(), width=390, height=844, phone=True)
+    slider, [count] = chromium.show(chromium.find("#explorable input")[0]), chromium.find("#explorable .count")
+    chromium.swipe(slider, slider.rect["width"] // 2)
+    assert "16 of 16 found" in count.text
+    chromium.tap(chromium.show(chromium.find("#explorable .sample")[3]))
+    chosen = "return [...document.querySelectorAll('#explorable .sample')].findIndex(s => s.ariaPressed == 'true')"
+    WebDriverWait(chromium.driver, 60).until(lambda _: chromium.run(chosen) == 3)
 
 
 def test_the_run_plays_and_pauses(chromium, site):
