@@ -4,8 +4,9 @@ PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
 DEMO_EXTRAS := pictures,plots
+EXTRAS      ?= dev
 DEMO_READY  := $(VENV)/.demo-ready
-READY       := $(VENV)/.ready
+READY       := $(VENV)/.ready-$(EXTRAS)
 PIP         := $(BIN)/python -m pip --disable-pip-version-check
 ARGS        ?=
 
@@ -55,7 +56,7 @@ define install
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "roadict needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1). Try: make PYTHON=/path/to/newer/python3 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "Setting up $(VENV) ($(2), once) ..."
 	@if [ ! -f $(DEMO_READY) ] && [ ! -f $(READY) ] || ! $(BIN)/python -c '' 2>/dev/null; then "$(PYTHON)" -m venv --clear $(VENV); fi
-	@rm -f $(DEMO_READY) $(READY)
+	@rm -f $(DEMO_READY) $(VENV)/.ready-*
 	@$(PIP) install -qq -e '.[$(1)]'
 endef
 
@@ -64,5 +65,5 @@ $(DEMO_READY): pyproject.toml
 	@touch $(DEMO_READY)
 
 $(READY): pyproject.toml
-	$(call install,dev,a minute or two)
+	$(call install,$(EXTRAS),a minute or two)
 	@touch $(DEMO_READY) $(READY)

@@ -98,11 +98,11 @@ STUDIO = """
 import pathlib, tempfile
 import roadict.studio.server
 from roadict.studio.jobs import JobQueue
-from roadict.studio.page.layout import CSS_FILE, build
+from roadict.studio.page.layout import CSS_FILES, build
 
 with tempfile.TemporaryDirectory() as folder:
-    build(JobQueue(), pathlib.Path(folder))
-assert CSS_FILE.exists()
+    build(JobQueue(), pathlib.Path(folder), pathlib.Path(folder))
+assert all(path.exists() for path in CSS_FILES)
 """
 # A program and a command for each extra; in the order in which they are tried.
 EXTRAS = {

@@ -28,10 +28,10 @@ def make(tmp_path):
     (tmp_path / "pyproject.toml").touch()
     os.utime(tmp_path / "pyproject.toml", (0, 0))
 
-    def run(target):
+    def run(target, *variables):
         log = tmp_path / "log"
         log.write_text("")
-        command = ["make", f"PYTHON={tmp_path / 'python'}", target]
+        command = ["make", f"PYTHON={tmp_path / 'python'}", target, *variables]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
         return done.returncode == 0, log.read_text().split()
 
@@ -46,9 +46,14 @@ def test_the_demo_installs_what_it_runs_and_the_tests_add_the_rest(make):
     assert make("demo") == (True, [])
 
 
+def test_the_extras_of_the_tests_can_be_chosen(make):
+    assert make("test", "EXTRAS=plots,test") == (True, ["fresh", ".[plots,test]"])
+    assert make("test") == (True, [EVERYTHING]), "the tests would run without the rest"
+
+
 def test_a_changed_project_is_installed_again(make, tmp_path):
     make("test")
-    for stamp in (tmp_path / ".venv").glob(".*ready"):
+    for stamp in (tmp_path / ".venv").glob(".*ready*"):
         os.utime(stamp, (1, 1))
     os.utime(tmp_path / "pyproject.toml", (2, 2))
     assert make("demo") == (True, [DEMO])
