@@ -154,7 +154,7 @@ def test_a_picture_is_enlarged_as_on_the_command_line(page, server, trained, tin
     assert "Bicubic (left)" in page.one("#pictures-slider").text
     sizes = "return [...document.querySelectorAll('#pictures-slider img')].map(image => image.naturalWidth)"
     until(lambda: page.browser.run(sizes) == [72, 72], "the slider")
-    assert page.one("#pictures-details figcaption").text == "256 of 512 atoms, in features of patches."
+    assert "256 of 512 atoms, most used first" in page.one("#pictures-details .rd-explorer").text
     (tmp_path / "downloads").mkdir()
     picture = page.download("pictures-result", tmp_path / "downloads")
     assert picture.name == "tiny-enlarged.png"

@@ -5,10 +5,12 @@ import pytest
 from PIL import Image
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
+from skimage.data import camera
 
 from roadict import ROAD, ROADCV
+from roadict.pictures import SuperResolution
 from roadict.studio import verdict
-from roadict.studio.commands import learn_command
+from roadict.studio.commands import learn_command, picture_command
 from roadict.studio.jobs import Job, Owner
 from roadict.studio.past import PastRuns
 from roadict.synthetic import planted
@@ -201,6 +203,58 @@ def test_what_is_to_be_doubted_is_marked_and_charts_tell_why(doubtful_runs, page
     page.one("#signals-choose input").click()
     until(lambda: page.one("#signals-components").text.startswith(verdict.NUMBERS.strip("“”")), "the other field")
     assert verdict.FIND.strip("“”") in page.one("#signals-choose").text
+
+
+@pytest.fixture
+def upscaled_runs(server, tmp_path):
+    """Past upscalings of a picture, by 2 with a model that was trained in the run, and by 3 with one of the cache."""
+    past = PastRuns(tmp_path, server.cache / "studio")
+    small = camera()[100:140, 200:250]
+    for scale, said in ((2, "model saved in"), (3, "model from")):
+        model = SuperResolution(scale, n_components=16, max_iter=1, random_state=0).fit([camera()[:64, 160:224]])
+        model.save(tmp_path / f"model-{scale}.npz")
+        job = Job(picture_command("upscale", f"by-{scale}.png", scale=scale), past.new_folder(), Owner("", ""))
+        Image.fromarray(small).save(job.source)
+        Image.fromarray(model.predict(small)).save(job.result)
+        job.state, job.status.lines = "done", [f"{said} {tmp_path / f'model-{scale}.npz'}"]
+        if scale == 2:
+            job.status.runs, job.status.measures = [[3.0, 2.0]], {"primal": [0.2, 0.1], "error": [0.3, 0.2]}
+            job.status.atoms = model.predictor_.atoms
+        past.settle(job)
+    yield
+    past.clear()
+
+
+def test_an_atom_of_an_upscaling_is_shown_large_with_its_places(upscaled_runs, page):
+    click = """const button = [...document.querySelectorAll("#runs .rd-card button")].find(
+        button => button.innerText.includes(arguments[0]));
+        button?.click();
+        return Boolean(button)"""
+    details = lambda: page.browser.run("return document.querySelector('#pictures-details')?.innerText || ''")  # noqa: E731
+    shown = lambda: page.one("#pictures-details .rd-atom").text  # noqa: E731
+    drawn = """const [large, heat] = ["rd-large canvas", "rd-heat"].map(
+        name => document.querySelector(`#pictures-details .${name}`));
+        return heat && [large.width, large.clientWidth, heat.width, heat.height, +heat.dataset.covered]"""
+    for scale, course in ((2, True), (3, False)):
+        assert until(lambda: page.browser.run(click, f"by-{scale}.png"), "the run")  # noqa: B023
+        until(lambda: ("How the run went" in details()) == course, "the details of this run")  # noqa: B023
+        until(lambda: (page.browser.run(drawn) or [0])[0] == 3 * scale, "the first atom")  # noqa: B023
+        assert "the detail that the model adds where a patch is most like it" in details()
+        buttons, first = page.browser.find("#pictures-details .rd-grid button"), shown()
+        assert len(buttons) == 16
+        scroll_to(page, buttons[3])
+        buttons[3].click()
+        until(lambda: shown() != first, "another atom")  # noqa: B023
+        name, text = buttons[3].get_attribute("aria-label").split(", ", 1)
+        assert shown().startswith(f"{name} {text}")
+        _, large, width, height, covered = page.browser.run(drawn)
+        assert large > 60
+        assert (width, height) == (50 * scale, 40 * scale)
+        assert 0 < covered < 1
+    for box in page.browser.find("#runs .rd-card input"):
+        box.click()
+    text = until(lambda: page.browser.find("#versus .rd-versus"), "the comparison")[0].text
+    assert "The two pictures differ in size or colours." in text
 
 
 @pytest.fixture(autouse=True)

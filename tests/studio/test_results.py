@@ -1,6 +1,7 @@
 """What is shown of a result, from the files and the status of its job."""
 
 import json
+import math
 import re
 from base64 import b64decode
 from html import unescape
@@ -293,16 +294,69 @@ def test_atoms_form_only_while_they_form(tmp_path):
     )
 
 
-def test_the_atoms_of_a_model_from_the_cache_are_shown(tmp_path):
-    for name, side in (("a.png", 8), ("a-enlarged.png", 16)):
-        Image.fromarray(np.full((side, side), 90, np.uint8)).save(tmp_path / name)
+@pytest.fixture
+def enlarged(tmp_path):
+    """An upscaling job that is done, and its model, which is not saved yet."""
+    small = camera()[100:130, 200:240]
+    for name, pixels in (("a.png", small), ("a-enlarged.png", np.kron(small, np.ones((2, 2), np.uint8)))):
+        Image.fromarray(pixels).save(tmp_path / name)
     job = jobs.Job(picture_command("upscale", "a.png", scale=2), tmp_path, "me")
     job.state = "done"
     job.status.lines = [f"model from {tmp_path / 'model.npz'}"]
-    show = lambda: results.show_picture(job, comparison.compare(job.source, job, "upscale"), "#slider").details  # noqa: E731
-    assert show() == ""  # it has been deleted meanwhile
-    SuperResolution(2, n_components=12, max_iter=1, random_state=0).fit([camera()[:64, 160:224]]).save(
-        tmp_path / "model.npz"
-    )
-    assert "12 atoms, in features of patches." in show()
-    assert "<svg" in show()
+    return job, SuperResolution(2, n_components=12, max_iter=1, random_state=0).fit([camera()[:64, 160:224]])
+
+
+def details_of(job):
+    return unescape(results.show_picture(job, comparison.compare(job.source, job, "upscale"), "#slider").details)
+
+
+@pytest.mark.parametrize("said", ["model from ", "model saved in "])
+def test_atoms_of_a_model_are_details_with_their_places(enlarged, tmp_path, said):
+    job, model = enlarged
+    assert details_of(job) == ""  # the model has been deleted meanwhile
+    model.save(tmp_path / "model.npz")
+    job.status.lines = ["training on 12 pictures, once", f"{said}{tmp_path / 'model.npz'}"]
+    shown = details_of(job)
+    assert "12 atoms, most used first" in shown
+    assert "the detail that the model adds where a patch is most like it. Each patch uses one" in shown
+    described = uses_in(shown)
+    assert (described["side"], described["grid"]["width"], described["grid"]["height"]) == (6, 80, 60)
+    assert sum(len(b64decode(atom["at"])) // 2 for atom in described["atoms"]) == 28 * 38  # one for each patch
+    for atom in described["atoms"]:
+        k = atom["name"] - 1
+        detail = model.predictor_.atoms[k] @ model.predictor_.regressors[k]
+        values = np.frombuffer(b64decode(atom["values"]), np.int8) / 127
+        np.testing.assert_allclose(values, detail / np.abs(detail).max(), atol=0.005)
+        assert f"used by {len(b64decode(atom['strength']))} of 1,064 patches" in atom["text"]
+
+
+def test_an_upscaling_that_trained_shows_atoms_and_the_run(enlarged, tmp_path):
+    job, model = enlarged
+    job.status.runs, job.status.measures = [[3.0, 2.0]], {"primal": [0.2, 0.1], "error": [0.3, 0.2]}
+    job.status.atoms = model.predictor_.atoms
+    (tmp_path / "model.npz").write_bytes(b"damaged")
+    assert "12 atoms, in features of patches." in details_of(job)
+    assert "rd-explorer" not in details_of(job)
+    model.save(tmp_path / "model.npz")
+    shown = details_of(job)
+    assert shown.index("rd-explorer") < shown.index(results.COURSE)
+    assert "in features of patches" not in shown
+
+
+def test_atoms_of_coupled_dictionaries_are_shown_too(enlarged, tmp_path):
+    job, _ = enlarged
+    model = SuperResolution(2, approach="zeyde", n_components=12, max_iter=1, random_state=0)
+    model.fit([camera()[:64, 160:224]]).save(tmp_path / "model.npz")
+    shown = details_of(job)
+    assert "Each patch uses a few" in shown
+    first = uses_in(shown)["atoms"][0]
+    values, high = np.frombuffer(b64decode(first["values"]), np.int8), model.predictor_.high[first["name"] - 1]
+    assert np.corrcoef(values, high)[0, 1] > 0.9  # its partner
+
+
+@pytest.mark.parametrize("run", [[3.0, 2.0, math.nan], [3.0, math.inf], [math.nan, math.nan]])
+def test_an_objective_that_is_not_finite_is_drawn_as_far_as_it_goes(run):
+    drawing = drawings.objective_curve([run], [Mark(len(run), run[-1], "the end")])
+    assert ("not finite" in drawing) == (not np.isfinite(run).any())
+    assert "nan" not in drawing
+    assert "inf" not in drawing.replace("infinite", "")

@@ -4,6 +4,7 @@ After R. Timofte, V. De Smet and L. Van Gool, "A+: Adjusted anchored neighborhoo
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roadict.blas import one_blas_thread
 from roadict.kernels import Workers
@@ -68,6 +69,12 @@ def fit_regressors(
     return regressors
 
 
+def nearest_atoms(low: Plane, atoms: Plane) -> NDArray[np.intp]:
+    """Index of the atom most like each sample, or like its negative; arguments as for ``apply_regressors``."""
+    nearest: NDArray[np.intp] = np.abs(low @ atoms.T).argmax(axis=1)
+    return nearest
+
+
 def apply_regressors(low: Plane, atoms: Plane, regressors: Plane) -> Plane:
     """Detail of samples, by the regressor of the atom most like each.
 
@@ -82,7 +89,7 @@ def apply_regressors(low: Plane, atoms: Plane, regressors: Plane) -> Plane:
     -------
     array of shape (n_samples, n_pixels)
     """
-    nearest = np.abs(low @ atoms.T).argmax(axis=1)
+    nearest = nearest_atoms(low, atoms)
     order = np.argsort(nearest, kind="stable")
     ends = np.searchsorted(nearest[order], np.arange(len(atoms) + 1))
     detail = np.empty((len(low), regressors.shape[2]), low.dtype)

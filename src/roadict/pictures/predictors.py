@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from roadict.coders.registry import encode
 from roadict.linalg import solve_ridge
-from roadict.pictures.anchors import REGRESSORS, apply_regressors, fit_regressors
+from roadict.pictures.anchors import REGRESSORS, apply_regressors, fit_regressors, nearest_atoms
 from roadict.pictures.dictionaries import LEARNING, learn_dictionary
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.recipe import Recipe
@@ -98,6 +98,13 @@ class Anchored:
 
     atoms: Plane
     regressors: Plane
+
+    def codes(self, low: Plane, n_jobs: int | None) -> Plane:
+        """As for ``Coupled``: features use one atom, that whose regressor predicts their detail; zero uses none."""
+        nearest = nearest_atoms(low, self.atoms)
+        codes = np.zeros((len(low), len(self.atoms)), low.dtype)
+        codes[np.arange(len(low)), nearest] = np.einsum("ij,ij->i", low, self.atoms[nearest])
+        return codes
 
     def detail(self, low: Plane, n_jobs: int | None) -> Plane:
         """As for ``Coupled``; ``n_jobs`` is unused: all work is in matrix products."""

@@ -19,7 +19,7 @@ from roadict.pictures.anchors import REGRESSORS
 from roadict.pictures.dictionaries import LEARNING, METHODS
 from roadict.pictures.dtypes import Plane
 from roadict.pictures.features import patch_features
-from roadict.pictures.patches import PatchMean, bands, starts
+from roadict.pictures.patches import Indices, PatchMean, bands, starts
 from roadict.pictures.predictors import ANCHOR_SAMPLES, CODE_SAMPLES, CODING, fit_predictor, predictor_from
 from roadict.pictures.recipe import Recipe
 from roadict.pictures.resize import luma, rgb_to_ycbcr, ycbcr_to_rgb
@@ -43,7 +43,7 @@ CODING_COST, REGRESSION_COST = 130.0, 30.0
 """... and of coding a patch, or predicting it by regressors, per atom."""
 N_AXES = 30
 """Features after projection on the principal axes, about."""
-_REACH = 5
+REACH = 5
 """Pixels of the small picture beyond the patches of a tile that these depend on: filters, bicubic and a margin."""
 _BACK_PROJECTION_REACH = 4
 """The same per round of back-projection."""
@@ -173,7 +173,7 @@ class SuperResolution(BaseEstimator):
         array = dtypes.check_picture("picture", picture, patch)
         unit, limits = dtypes.white(array), dtypes.bounds(array)
         shape = (array.shape[0] * self.scale, array.shape[1] * self.scale)
-        halo = patch + _REACH + _BACK_PROJECTION_REACH * self._recipe().back_projection
+        halo = patch + REACH + _BACK_PROJECTION_REACH * self._recipe().back_projection
         result = np.empty((*shape, *array.shape[2:]), array.dtype)
         work = list(tiles(array.shape[:2], halo))
         for done, tile in enumerate(work):
@@ -269,13 +269,17 @@ class SuperResolution(BaseEstimator):
         )
         mean = PatchMean(big.shape, size, np.float32)
         for band in bands(rows, len(columns), training.BAND):
-            low = patch_features(maps, size, band, columns)
-            projected = low if self.axes_ is None else low @ self.axes_
-            mean.add(self.predictor_.detail(projected, self.n_jobs), band, columns)
+            mean.add(self.predictor_.detail(self._features(maps, band, columns), self.n_jobs), band, columns)
         big = big + mean.mean
         for _ in range(self._recipe().back_projection):
             big += training.enlarge(small - training.shrink(big, self.scale), self.scale)
         return big[tile.without_halo(self.scale)]
+
+    def _features(self, maps: Plane, rows: Indices, columns: Indices) -> Plane:
+        """Features of the patches at these rows and columns, as the predictor takes them."""
+        low = patch_features(maps, self._sampling().size, rows, columns)
+        projected: Plane = low if self.axes_ is None else low @ self.axes_
+        return projected
 
     def _recipe(self) -> Recipe:
         return self.recipe or Recipe()

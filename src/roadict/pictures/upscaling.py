@@ -35,8 +35,8 @@ Picture = NDArray[Any]
 APPROACH, METHOD = "anchored", "road"
 TRAINING = "training"
 """Stage before the enlarging, if no trained model is found."""
-MODEL_FROM = "model from "
-"""Beginning of the message that names the file of a cached model."""
+MODEL_FROM, MODEL_SAVED = "model from ", "model saved in "
+"""Beginnings of the messages that name the file of a cached model, and of one trained now."""
 BUNDLED = (
     "astronaut",
     "brick",
@@ -133,7 +133,7 @@ def trained(
         where = f" in {failure.filename}" if failure.filename else ""
         report(f"the model could not be saved{where} ({failure.strerror})")
     else:
-        report(f"model saved in {path}")
+        report(f"{MODEL_SAVED}{path}")
     return model
 
 

@@ -32,6 +32,10 @@ def objective_curve(runs: Sequence[Sequence[float]], marks: Sequence[Mark] = ())
         return _empty("The objective will be drawn here.")
     shown = [run[2:] if len(run) > 10 else run for run in runs]  # the first ones may be orders of magnitude larger
     settled = np.concatenate([*shown, [mark.y for mark in marks]])
+    settled = settled[np.isfinite(settled)]  # a run may end where its numbers are not, and has no point there
+    marks = [mark for mark in marks if math.isfinite(mark.y)]
+    if not len(settled):
+        return _empty("The objective is not finite.")
     low, high = float(np.min(settled)), float(np.max(settled))
     margin = 0.04 * ((high - low) or abs(high) or 1.0)
     chart = _chart(1, longest, Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from roadict.drawing.charts import Mark
@@ -18,9 +17,9 @@ from roadict.drawing.numbers import number
 from roadict.estimators import load
 from roadict.files.tables import read_matrix
 from roadict.pictures import SuperResolution
-from roadict.pictures.upscaling import MODEL_FROM
+from roadict.pictures.upscaling import MODEL_FROM, MODEL_SAVED
 from roadict.runs.history import Finished
-from roadict.studio import choices, panels, uses
+from roadict.studio import choices, inputs, panels, uses
 from roadict.studio.comparison import Comparison
 from roadict.studio.drawings import MAX_ATOMS, atoms_picture, objective_curve, residual_curves, usage_bars
 from roadict.studio.jobs import Job, JobStatus
@@ -79,25 +78,37 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
 
 def show_picture(job: Job, compared: Comparison, slider: str) -> Shown:
     """Show a picture: the loupe takes its two pictures from the element ``slider``; atoms with their places below."""
-    status, parts = job.status, []
-    if status.atoms is not None and compared.task != "upscale":
+    status, explorer, course = job.status, _picture_atoms(job, compared), ""
+    if status.runs:
+        curves = {name: np.asarray(values) for name, values in status.measures.items()}
+        figures = _course(curves, status.runs, _end_of_learning(status))
+        if status.atoms is not None and not explorer:
+            figures[f"{_count(len(status.atoms))}, in features of patches."] = atoms_picture(status.atoms)
+        course = render("studio", "details.html", title=COURSE, figures=figures)
+    return Shown(panels.done(job), compared.loupe(slider, job.folder), explorer + course)
+
+
+def _picture_atoms(job: Job, compared: Comparison) -> str:
+    """Atoms with the places of the picture that use them; nothing if there are none, or their model has gone."""
+    if compared.task == "upscale":
+        if (model := _model(job)) is None:
+            return ""
+        case, number_of = ("is most like it", "one") if model.approach == "anchored" else ("uses it alone", "a few")
+        text = (
+            "Click an atom to see where the picture uses it. An atom is drawn as the detail that the model adds where "
+            f"a patch {case}. Each patch uses {number_of}, with either sign, and flat patches none."
+        )
+        described, count = uses.detail_uses(model, inputs.read_picture(job.source)), len(model.predictor_.atoms)
+    elif (atoms := job.status.atoms) is not None:
         plane = (np.asarray(compared.after.convert("L")) / 255).astype(np.float32)
         text = (
             "Click an atom to see where the result uses it. They are those that ROAD learned, before they are refined "
             f"on more patches; here each patch is coded by at most {uses.ATOMS_PER_PATCH}."
         )
-        described = uses.place_uses(status.atoms, plane)
-        parts.append(_explorer(described, len(status.atoms), text, _photo(compared.after)))
-    if status.runs:
-        curves = {name: np.asarray(values) for name, values in status.measures.items()}
-        figures = _course(curves, status.runs, _end_of_learning(status))
-        if status.atoms is not None and not parts:
-            figures[f"{_count(len(status.atoms))}, in features of patches."] = atoms_picture(status.atoms)
-        parts.append(render("studio", "details.html", title=COURSE, figures=figures))
-    elif (atoms := _cached_atoms(job)) is not None:
-        figures = {f"{_count(len(atoms))}, in features of patches.": atoms_picture(atoms)}
-        parts.append(render("studio", "details.html", title="The model, which was trained before", figures=figures))
-    return Shown(panels.done(job), compared.loupe(slider, job.folder), "".join(parts))
+        described, count = uses.place_uses(atoms, plane), len(atoms)
+    else:
+        return ""
+    return _explorer(described, count, text, _photo(compared.after))
 
 
 def _course(
@@ -135,13 +146,12 @@ def _end_of_learning(status: JobStatus) -> End:
     return End(text, status.runs[-1][-1], status.measures.get("error", [math.nan])[-1], "atoms used")
 
 
-def _cached_atoms(job: Job) -> NDArray[np.floating] | None:
-    """Atoms of the model that an upscaling took from the cache; None if it took none, or the model has gone."""
+def _model(job: Job) -> SuperResolution | None:
+    """Read the model of an upscaling from the file that its output names; None if there is none, or it has gone."""
     for line in job.status.lines:
-        if line.startswith(MODEL_FROM):
+        if line.startswith((MODEL_FROM, MODEL_SAVED)):
             with contextlib.suppress(OSError, ValueError):
-                atoms: NDArray[np.floating] = SuperResolution.load(line.removeprefix(MODEL_FROM)).predictor_.atoms
-                return atoms
+                return SuperResolution.load(line.removeprefix(MODEL_FROM).removeprefix(MODEL_SAVED))
     return None
 
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from roadict.drawing.numbers import number
 from roadict.metrics import STABLE
+from roadict.pictures import SuperResolution
+from roadict.pictures.places import PatchCodes, patch_codes
 from roadict.pictures.restoration import centred
 from roadict.tensors import is_sparse
 from roadict.wording import agree
@@ -85,7 +87,23 @@ def place_uses(atoms: Atoms, picture: NDArray[np.float32]) -> dict[str, Any]:
     rows, columns = (np.arange(0, length - side + 1, step) for length in (height, width))
     windows = np.lib.stride_tricks.sliding_window_view(picture, (side, side))
     values = windows[np.ix_(rows, columns)].reshape(-1, side * side)
-    codes = np.abs(centred(values, None).codes(atoms.astype(np.float32), CONTRAST, ATOMS_PER_PATCH, None))
+    codes = centred(values, None).codes(atoms.astype(np.float32), CONTRAST, ATOMS_PER_PATCH, None)
+    return _places(atoms, PatchCodes(codes, len(columns), side, step), width, height)
+
+
+def detail_uses(model: SuperResolution, picture: NDArray[Any]) -> dict[str, Any]:
+    """Describe atoms of a model, most used first, with the patches that use them when it enlarges a picture.
+
+    Atoms are features, which nobody can see: the detail that the model predicts from them is described instead.
+    """
+    predictor, (height, width) = model.predictor_, picture.shape[:2]
+    detail = predictor.detail(predictor.atoms, model.n_jobs)
+    return _places(detail, patch_codes(model, picture, MAX_PATCHES), model.scale * width, model.scale * height)
+
+
+def _places(atoms: Atoms, patches: PatchCodes, width: int, height: int) -> dict[str, Any]:
+    """Describe atoms with the patches of a picture of this size that use them."""
+    codes, step = np.abs(patches.codes), patches.step
     counts = np.count_nonzero(codes, axis=0)
     described = []
     for k in np.argsort(-counts, kind="stable")[:MAX_ATOMS]:
@@ -94,8 +112,9 @@ def place_uses(atoms: Atoms, picture: NDArray[np.float32]) -> dict[str, Any]:
         text = _share(counts[k], len(codes), "patch", "patches")
         places = {"at": _bytes(users.astype("<u2")), "strength": _bytes(strengths.astype(np.uint8))}
         described.append({"name": int(k) + 1, "text": text, "values": _packed(own(atoms[k]))} | places)
-    grid = {"columns": len(columns), "step": step, "cell": max(side, step), "width": width, "height": height}
-    return {"side": side, "atoms": described, "grid": grid}
+    cell = max(patches.size, step)
+    grid = {"columns": patches.n_columns, "step": step, "cell": cell, "width": width, "height": height}
+    return {"side": patches.size, "atoms": described, "grid": grid}
 
 
 def own(atom: Atoms) -> Atoms:
