@@ -76,9 +76,27 @@ def test_under_torchrun_nothing_is_compiled_ahead(tmp_path):
     program = """
 from roadict import precompile
 precompile._start_helper = None  # any use is an error
-precompile.prepare(precompile.RECIPES, "float64")
+precompile.prepare(precompile.KERNELS, "float64")
 print()
 print(0)
 """
     torchrun = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     assert compiled(tmp_path, program, **torchrun) == (set(), 0)
+
+
+ONE = """
+from numba.core import event
+from roadict import precompile
+from roadict.progress import compiling
+
+told = []
+precompile._start_helper = None  # any use is an error
+with compiling.heard_by(told.append):
+    precompile.prepare(("omp",), "float32")
+print(precompile._is_compiled("omp", precompile.np.dtype("float32")))
+print(sum(state is not None and state.left > 0 for state in told))
+"""
+
+
+def test_a_single_kernel_is_compiled_here_with_the_time_it_takes(tmp_path):
+    assert compiled(tmp_path, ONE) == ({"True"}, 1)

@@ -27,12 +27,12 @@ PATIENCE = 20
 """Times the usual seconds after which a helper counts as stuck."""
 
 
-class Recipe(NamedTuple):
-    """How to compile a kernel, and what its callers have compiled too.
+class Kernel(NamedTuple):
+    """Where a kernel is, and how to compile it, with what its callers have compiled too.
 
     Attributes
     ----------
-    module, kernel : str
+    module, name : str
     compile : callable
         Calls it on a small problem of a dtype.
     seconds : float
@@ -42,7 +42,7 @@ class Recipe(NamedTuple):
     """
 
     module: str
-    kernel: str
+    name: str
     compile: Callable[[np.dtype[Any]], object]
     seconds: float
     always_double: bool = False
@@ -78,20 +78,23 @@ def _polish(dtype: np.dtype[Any]) -> None:
     polish_codes(data, None, atoms, codes, n_jobs=1)
 
 
-RECIPES = {
-    "engine": Recipe("roadict.engines.cpu.passes", "exact_chunk", _iterate, 4.5),
-    "polish": Recipe("roadict.coders.polish", "_polish_chunk", _polish, 2.0, always_double=True),
-    "basis-pursuit": Recipe(
-        *("roadict.coders.basis_pursuit", "_basis_pursuit_chunk", partial(_encode, "basis-pursuit"), 4.0),
+KERNELS = {
+    "engine": Kernel("roadict.engines.cpu.passes", "exact_chunk", _iterate, 4.5),
+    "polish": Kernel("roadict.coders.polish", "_polish_chunk", _polish, 2.0, always_double=True),
+    "basis-pursuit": Kernel(
+        module="roadict.coders.basis_pursuit",
+        name="_basis_pursuit_chunk",
+        compile=partial(_encode, "basis-pursuit"),
+        seconds=4.0,
         always_double=True,
     ),
-    "lasso": Recipe("roadict.coders.lasso", "_lasso_chunk", partial(_encode, "lasso"), 4.5),
-    "omp": Recipe("roadict.coders.omp", "_omp_chunk", partial(_encode, "omp"), 3.5),
+    "lasso": Kernel("roadict.coders.lasso", "_lasso_chunk", partial(_encode, "lasso"), 4.5),
+    "omp": Kernel("roadict.coders.omp", "_omp_chunk", partial(_encode, "omp"), 3.5),
 }
 
 
 def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
-    """Compile the kernels named, for data of a dtype, if at least two of them are not in the cache.
+    """Compile the kernels named, for data of a dtype, unless they are in the cache: one alone here, several in two.
 
     This process takes the first, the other one the last, until none is left. What goes wrong in the other is not told:
     such kernels are compiled on first use.
@@ -99,6 +102,12 @@ def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
     number = np.dtype(dtype)
     waiting = deque(name for name in names if not _is_compiled(name, number))
     total = len(waiting)
+    if total == 1:
+        compiling.report(0, 1, KERNELS[waiting[0]].seconds)
+        try:
+            _compile(waiting[0], number)
+        finally:
+            compiling.report(1, 1)
     if total < 2 or joblib.cpu_count() < 2 or started_by_torchrun() or not _is_python():
         return
     helper = _start_helper(number)
@@ -112,6 +121,11 @@ def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
         helper.kill()
         helper.wait()
         compiling.report(total, total)
+
+
+def _compile(name: str, dtype: np.dtype[Any]) -> None:
+    with np.errstate(all="ignore"):
+        KERNELS[name].compile(dtype)
 
 
 def _start_helper(dtype: np.dtype[Any]) -> "subprocess.Popen[bytes] | None":
@@ -147,11 +161,10 @@ def _share(waiting: "deque[str]", helper: "subprocess.Popen[bytes]", dtype: np.d
 
     feeder = threading.Thread(target=feed, daemon=True)
     feeder.start()
-    with np.errstate(all="ignore"):
-        while (name := _first(waiting)) is not None:
-            RECIPES[name].compile(dtype)
-            done.append(name)
-            compiling.report(min(len(done), total - 1), total, _seconds(set(names) - set(done)))
+    while (name := _first(waiting)) is not None:
+        _compile(name, dtype)
+        done.append(name)
+        compiling.report(min(len(done), total - 1), total, _seconds(set(names) - set(done)))
     feeder.join(PATIENCE * _seconds(names))
 
 
@@ -165,13 +178,13 @@ def _first(waiting: "deque[str]") -> str | None:
 
 def _seconds(names: Iterable[str]) -> float:
     """Seconds that two processes need for these, if the machine is idle."""
-    return sum(RECIPES[name].seconds for name in names) / 2
+    return sum(KERNELS[name].seconds for name in names) / 2
 
 
 def _is_compiled(name: str, dtype: np.dtype[Any]) -> bool:
-    recipe = RECIPES[name]
-    kernel = getattr(import_module(recipe.module), recipe.kernel)
-    return is_compiled(kernel, np.dtype(np.float64) if recipe.always_double else dtype)
+    named = KERNELS[name]
+    kernel = getattr(import_module(named.module), named.name)
+    return is_compiled(kernel, np.dtype(np.float64) if named.always_double else dtype)
 
 
 def _is_python() -> bool:
@@ -183,6 +196,5 @@ def main() -> None:
     """Compile what standard input names, line by line, and print every name when it is done."""
     dtype = np.dtype(sys.argv[1])
     for line in sys.stdin:
-        with np.errstate(all="ignore"):
-            RECIPES[line.strip()].compile(dtype)
+        _compile(line.strip(), dtype)
         print(line.strip(), flush=True)

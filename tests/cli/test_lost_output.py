@@ -13,7 +13,7 @@ from skimage.data import camera
 from program import GUARD, PROGRAM
 from roadict import SparseCoder, pictures
 from roadict.cli import learn
-from roadict.files.atomic import write_or_rescue
+from roadict.files.atomic import RescuedError, write_or_rescue
 from roadict.pictures import files
 
 from .small import SHORT, assert_same_model
@@ -148,3 +148,38 @@ def test_the_first_error_is_reported_if_no_disk_is_left(tmp_path):
 
     with pytest.raises(OSError, match=r"No space left on device: .*out\.npz"):
         write_or_rescue(write, tmp_path / "out.npz")
+
+
+def test_the_result_goes_home_if_there_is_no_temporary_folder(tmp_path, monkeypatch):
+    """As on a full disk, where ``tempfile`` finds none that it can write to."""
+
+    def lost(*args):
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    def write(path):
+        if path.parent != tmp_path:
+            raise OSError(28, "No space left on device", str(path))
+        path.touch()
+
+    monkeypatch.setattr(tempfile, "gettempdir", lost)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with pytest.raises(RescuedError, match=re.escape(str(tmp_path))):
+        write_or_rescue(write, Path("disk/out.npz"))
+
+
+def test_the_result_stays_here_if_there_is_no_home_either(tmp_path, monkeypatch):
+    def lost():
+        raise RuntimeError("Could not determine home directory.")
+
+    def write(path):
+        if path.parent not in (tmp_path, Path("disk")):
+            raise AssertionError(path)
+        if path.parent == Path("disk"):
+            raise OSError(28, "No space left on device", str(path))
+        path.touch()
+
+    monkeypatch.setattr(tempfile, "gettempdir", lost)
+    monkeypatch.setattr(Path, "home", lost)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RescuedError, match="out"):
+        write_or_rescue(write, Path("disk/out.npz"))

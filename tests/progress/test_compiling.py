@@ -45,10 +45,10 @@ class Compilation:
 
 
 def compile_ahead(clock, total=7, seconds=2.0):
-    compiling.report(0, total)
+    compiling.report(0, total, seconds * total)
     for done in range(1, total + 1):
         clock.now += seconds
-        compiling.report(done, total)
+        compiling.report(done, total, seconds * (total - done))
 
 
 def test_nobody_need_watch(clock, capsys):
@@ -81,7 +81,7 @@ def test_without_a_terminal_there_is_one_line_per_process(clock, capsys):
             clock.now += 5
             with Compilation(), Compilation():
                 clock.now += 5
-    assert capsys.readouterr().err == "compiling kernels (first run only)\n"
+    assert capsys.readouterr().err == "compiling kernels (first run only), about 14 s\n"
 
 
 def test_the_line_names_the_time_that_the_compiler_expects(clock, capsys):

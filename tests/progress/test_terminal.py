@@ -1,10 +1,11 @@
 """The line of a fit, and plain lines, by a clock that the tests set."""
 
+import os
 import time
 
 import pytest
 
-from roadict.progress.terminal import PlainProgress, ProgressLine
+from roadict.progress.terminal import PlainProgress, ProgressLine, columns
 
 from .line import Reading, Terminal
 
@@ -48,6 +49,21 @@ def test_progress_line_is_elided_to_the_width_of_the_terminal(clock, monkeypatch
         shown = stream.getvalue().removeprefix("\r").removesuffix("\x1b[K")
         assert shown.startswith("  0 %  time left unknown")
         assert len(shown) == min(width - 1, 98)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_the_width_is_that_of_the_terminal_that_is_written_to(monkeypatch):
+    """Not of standard output, which may be a file."""
+    import fcntl
+    import struct
+    import termios
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ours, theirs = os.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 133, 0, 0))
+    with open(theirs, "w", encoding="utf-8") as stream:
+        assert columns(stream) == 133
+    os.close(ours)
 
 
 def test_plain_progress_has_share_and_remaining_time_and_no_control_characters(clock, capsys):

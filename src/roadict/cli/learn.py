@@ -284,11 +284,12 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     if interrupted:
         model.stop_reason_ = "interrupted"
     own = model.codes_
+    in_parts = comm.size > 1 and own is not None and not task.gather
     if comm.size > 1 and own is not None:
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
-        if not task.gather:
-            on_all_ranks(comm, lambda: write_part(output, own, comm))
     on_all_ranks(comm, lambda: write_or_rescue(model.save, output) if comm.rank == 0 else None)
+    if in_parts:
+        on_all_ranks(comm, lambda: write_part(output, own, comm))
     stability = task.stability and not interrupted
     with telling_what_was_written([output]):
         if stability:
@@ -299,7 +300,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         report(model)
         if stability:
             typer.echo(stability_summary(model.atom_stability_))
-        if comm.size > 1 and not task.gather and own is not None:
+        if in_parts:
             typer.echo(f"codes: {part_of_codes(output, 0, comm.size, own)} and so on, in sample order")
         typer.echo(f"model: {output}")
     if interrupted:

@@ -63,8 +63,11 @@ def write_part(output: Path, codes: Any, comm: "Comm") -> None:
     import numpy as np
     from scipy.sparse import save_npz
 
-    from roadict.files.atomic import atomic_write
+    from roadict.files.atomic import atomic_write, write_or_rescue
     from roadict.tensors import is_sparse
 
-    with atomic_write(part_of_codes(output, comm.rank, comm.size, codes)) as file:
-        (save_npz if is_sparse(codes) else np.save)(file, codes)
+    def write(path: Path) -> None:
+        with atomic_write(path) as file:
+            (save_npz if is_sparse(codes) else np.save)(file, codes)
+
+    write_or_rescue(write, part_of_codes(output, comm.rank, comm.size, codes))

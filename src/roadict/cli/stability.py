@@ -22,6 +22,7 @@ FIT_SHARE = 0.3
 def measure_and_save(model: "Learned", X: "NDArray[Any]", output: Path, quiet: bool) -> None:
     """Measure the stability of a model that has been saved, with a progress bar, and save it again with it."""
     from roadict.estimators import atom_stability
+    from roadict.files.atomic import write_or_rescue
 
     stop = getattr(model.checkpoint, "stop", None)
     message = f"interrupted; {output} was written without the stability of its atoms"
@@ -37,7 +38,7 @@ def measure_and_save(model: "Learned", X: "NDArray[Any]", output: Path, quiet: b
         except KeyboardInterrupt:
             raise WorkStoppedError(message) from None
     model.atom_stability_ = stability
-    model.save(output)
+    write_or_rescue(model.save, output)
 
 
 def stability_summary(stability: "NDArray[Any]") -> str:

@@ -91,9 +91,9 @@ def write_or_rescue(write: Callable[[Path], None], path: Path) -> None:
     try:
         write(path)
     except OSError as failure:
-        for folder in (tempfile.gettempdir(), Path.home(), Path.cwd()):
-            other = Path(folder, f"roadict-{secrets.token_hex(4)}-{path.name}")
-            with contextlib.suppress(OSError):
+        for folder in (tempfile.gettempdir, Path.home, Path.cwd):
+            with contextlib.suppress(OSError, RuntimeError):  # no folder for files, a user without a home
+                other = Path(folder(), f"roadict-{secrets.token_hex(4)}-{path.name}")
                 write(other)
                 reason = failure.strerror or failure
                 raise RescuedError(f"{path} cannot be written ({reason}); the result is in {other}, move it") from None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from roadict.progress.words import duration, roughly
 
 MIN_SECONDS = 0.5
-"""Shorter compilations are not reported."""
+"""Compiling in this process is told of from this total on: a small kernel alone is not worth a line."""
 
 
 class Compiling(NamedTuple):
@@ -87,7 +87,7 @@ class _Clock:
 _clock = _Clock()
 
 
-def report(done: int, total: int, seconds: float | None = None) -> None:
+def report(done: int, total: int, seconds: float = 0.0) -> None:
     """Tell who watches, if anybody, that ``done`` of ``total`` kernels have been compiled.
 
     Called with 0 before the first, then after each. Clocks of jobs stand until all are done: a caller that gives up
@@ -96,8 +96,8 @@ def report(done: int, total: int, seconds: float | None = None) -> None:
     Parameters
     ----------
     done, total : int
-    seconds : float or None
-        Expected time left, if the caller knows it. None: it follows from the kernels that are done.
+    seconds : float
+        Expected time left.
     """
     if done >= total:
         if _clock.ahead_since is not None:
@@ -108,8 +108,7 @@ def report(done: int, total: int, seconds: float | None = None) -> None:
         _clock.start()
         _clock.ahead_since = _clock.seconds
     elapsed = _clock.seconds - _clock.ahead_since
-    left = elapsed / done * (total - done) if seconds is None and done else seconds
-    _clock.tell(Compiling(done, total, elapsed, left))
+    _clock.tell(Compiling(done, total, elapsed, seconds))
 
 
 @cache

@@ -73,7 +73,7 @@ class EventProgress:
 
 
 class SnapshotEvents:
-    """Callback that writes the measures of every iteration, and the atoms at intervals and at the last one."""
+    """Callback that writes the measures of every iteration, and the atoms at intervals and at ``max_iter``."""
 
     def __init__(self) -> None:
         self._last = 0.0

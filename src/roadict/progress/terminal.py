@@ -142,7 +142,7 @@ class ProgressLine:
 def columns(stream: TextIO) -> int:
     """Return the width of the terminal of a stream."""
     try:
-        return int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(stream.fileno()).columns
+        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # not a number, or no file descriptor
         return shutil.get_terminal_size().columns
 

@@ -22,6 +22,8 @@ def roughly(seconds: float) -> str:
     --------
     >>> roughly(0.3), roughly(17.6), roughly(44), roughly(188), roughly(1234), roughly(40000), roughly(1e6)
     ('1 s', '18 s', '45 s', '3 min 10 s', '21 min', '11 h 10 min', '12 days')
+    >>> roughly(60), roughly(3600)
+    ('1 min', '1 h')
     """
     for least, step in ((48 * 3600, 86400), (3600, 600), (600, 60), (60, 10), (20, 5), (0, 1)):
         if seconds >= least:
@@ -32,4 +34,4 @@ def roughly(seconds: float) -> str:
     if whole < 60:
         return f"{whole} s"
     text = duration(whole)
-    return text.removesuffix(" 0 s")
+    return text.removesuffix(" 0 s").removesuffix(" 0 min")
