@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from PIL import Image
 
 from roadict.drawing.charts import Mark
-from roadict.studio import comparison, drawings, inputs, jobs, panels, samples
+from roadict.studio import comparison, drawings, inputs, jobs, panels, samples, server
 from roadict.studio.commands import TASKS, Command, learn_command, picture_command
 from roadict.studio.folder import own_folder
 from roadict.studio.server import serve
@@ -253,3 +254,14 @@ def test_a_port_that_is_taken_is_refused(monkeypatch):
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=rf"port {port} \(.+\); choose another with --port"):
             serve("127.0.0.1", port, open_browser=False, message=print)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGHUP")
+def test_a_studio_started_by_nohup_survives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with server._stopped_by_signals():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -137,6 +137,19 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     assert len(browser.find(CARDS)) == 1
 
 
+def test_a_large_photo_that_cannot_be_read_gets_a_reason_and_no_buttons(page, tmp_path):
+    path = tmp_path / "broken.jpg"
+    Image.new("RGB", (2500, 2000), "red").save(path)
+    path.write_bytes(path.read_bytes()[:-2000])
+    page.upload(path)
+    until(lambda: "broken.jpg" in page.one("#pictures-size").text, "the reason")
+    assert not page.browser.find("#pictures-shrink")
+    Image.new("RGB", (2500, 2000), "red").save(tmp_path / "whole.jpg")
+    page.one("#pictures-file button[aria-label='Clear']").click()
+    page.upload(tmp_path / "whole.jpg")
+    until(lambda: page.browser.find("#pictures-shrink"), "the choice")
+
+
 def test_a_large_photo_is_cut_or_shrunk_in_one_click_and_its_mask_with_it(page, server, tmp_path):
     from selenium.webdriver import ActionChains
 

@@ -70,6 +70,8 @@ def test_a_picture_is_too_large_by_its_header(tmp_path):
         inputs.read_picture(tmp_path / "large.png")
     (tmp_path / "notes.txt").write_text("no picture")
     assert not inputs.is_too_large(tmp_path / "notes.txt")
+    Image.new("1", (20_000, 20_000)).save(tmp_path / "bomb.png")
+    assert inputs.is_too_large(tmp_path / "bomb.png"), "also beyond what Pillow opens"
 
 
 @pytest.mark.parametrize("background", ["white", "black", "grey", "orange", "#d1601f", "#1f6fd1", "skyblue", "green"])

@@ -16,6 +16,7 @@ from PIL import Image
 
 from roadict.files.tables import read_matrix
 from roadict.pictures import dtypes, files
+from roadict.wording import plural
 
 MAX_BYTES = 128 * 2**20
 """Of an upload, such as a photo that is then shrunk."""
@@ -40,12 +41,18 @@ def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
     -------
     uint8 or uint16 array of shape (height, width) or (height, width, channels)
     """
+    file = Path(path)
+    if is_too_large(file):
+        raise ValueError(
+            f"{file.name} has more than {MAX_PIXELS:,} pixels; shrink it or cut a part out, or use the command line"
+        )
+    return read_large_picture(file)
+
+
+def read_large_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Read a picture of any number of pixels, to make it smaller."""
     file = _not_too_large(path, MAX_BYTES)
     with _without_folder(file):
-        if is_too_large(file):
-            raise ValueError(
-                f"{file.name} has more than {MAX_PIXELS:,} pixels; shrink it or cut a part out, or use the command line"
-            )
         return dtypes.check_picture(file.name, files.read_picture(file))
 
 
@@ -60,9 +67,13 @@ def is_too_large(path: str | os.PathLike[str]) -> bool:
     """Whether a picture has more than ``MAX_PIXELS``, by its header: it is not decompressed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of more pixels than Pillow likes
-        with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(path) as image:
-            return image.width * image.height > MAX_PIXELS
-    return False
+        try:
+            with Image.open(path) as image:
+                return image.width * image.height > MAX_PIXELS
+        except Image.DecompressionBombError:
+            return True
+        except OSError:
+            return False
 
 
 def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
@@ -81,10 +92,11 @@ def check_state(shape: tuple[int, ...], n_components: int | None) -> None:
     """Refuse a problem that would not fit in memory."""
     n_samples, n_features = shape
     atoms = 2 * n_features if n_components is None else n_components
-    if atoms * n_features * n_samples > MAX_STATE:
+    if (numbers := atoms * n_features * n_samples) > MAX_STATE:
+        sizes = f"{plural(atoms, 'atom')} x {plural(n_features, 'feature')} x {plural(n_samples, 'sample')}"
         raise ValueError(
-            f"{atoms} atoms x {n_features} features x {n_samples} samples make {atoms * n_features * n_samples:,} "
-            f"numbers; the studio accepts at most {MAX_STATE:,}: choose fewer atoms or samples, or use the command line"
+            f"{sizes} make {numbers:,} numbers; the studio accepts at most {MAX_STATE:,}: choose fewer atoms or "
+            "samples, or use the command line"
         )
 
 

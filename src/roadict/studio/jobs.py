@@ -199,13 +199,13 @@ class Job:
 
     def stop(self) -> None:
         """Ask it to end with its best so far; cancels a job that waits."""
-        if self.state == "waiting":
-            self.cancel()
         with self._lock:
-            if not self.can_keep or self._process is None:
-                return
-            self.stopping = True  # a second signal would discard it
-            self._process.send_signal(signal.SIGINT)
+            if self.state == "waiting":
+                self.state = "cancelled"
+                self.ended.set()
+            elif self.can_keep and self._process is not None:
+                self.stopping = True  # a second signal would discard it
+                self._process.send_signal(signal.SIGINT)
 
     def _run_command(self) -> int | None:
         """Start the process and read its output; return its exit status, None for a job that was cancelled before."""

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from roadict.drawing import charts
 from roadict.extras import PAGES, require
-from roadict.runs.signals import WorkStoppedError
+from roadict.runs.signals import WorkStoppedError, hang_up
 from roadict.studio.folder import own_folder
 from roadict.studio.guard import LOCAL, Guard
 from roadict.studio.leaving import AskBeforeLeaving
@@ -163,8 +163,7 @@ def _stopped_by_signals() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
 
-    signals = [signal.SIGTERM] + ([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])
-    before = {number: signal.signal(number, stop) for number in signals}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, *hang_up())}
     try:
         yield
     finally:

@@ -18,10 +18,10 @@ FOUND = 0.99
 """|Cosine| from which a planted atom counts as found; the demo has the same."""
 MORE_ITERATIONS = 10
 """How many times as many iterations to try."""
-ATOMS, ERROR_BOUND, SEED = "“Atoms”", "“Error bound”", "“Seed”"
-NUMBERS, FIND = "“Numbers to try”", "“Find the number of atoms in the data”"
-MARK = "“Mark atoms that are not to be trusted”"
-"""Labels of fields; with the second of these ticked the first replaces the number of atoms, and the bound is fixed."""
+ATOMS, ERROR_BOUND, SEED = "Atoms", "Error bound", "Seed"
+FIND, NUMBERS = "Find the number of atoms in the data", "Numbers to try"
+MARK = "Mark atoms that are not to be trusted"
+"""Labels of the page's fields. With ``FIND`` ticked ``NUMBERS`` replaces ``ATOMS``, and the error bound is fixed."""
 _CLAUSE, _HALVES = "has not converged", " of halves "
 """In the warning of a fit, which the verdict words anew, and in that of the stability, which only loses parameters."""
 _OPTION = " -k auto "
@@ -98,10 +98,10 @@ def _advice(model: Any) -> str:
     if dense := _dense(model):
         return f"{dense.removesuffix('.')}, {longer}."
     if _found_number(model):
-        return f"Enter smaller {NUMBERS} or another {SEED}, {longer}."
+        return f"Enter smaller “{NUMBERS}” or another “{SEED}”, {longer}."
     if hasattr(model, "epsilon"):
-        return f"Enter a larger {ERROR_BOUND} if the signals are noisy, or fewer {ATOMS}, {longer}."
-    return f"Enter fewer {ATOMS} or another {SEED}, {longer}."
+        return f"Enter a larger “{ERROR_BOUND}” if the signals are noisy, or fewer “{ATOMS}”, {longer}."
+    return f"Enter fewer “{ATOMS}” or another “{SEED}”, {longer}."
 
 
 def _dense(model: Any) -> str:
@@ -109,22 +109,22 @@ def _dense(model: Any) -> str:
     if not getattr(model, "dense_advice", ""):
         return ""
     used = f"Signals use {model.atom_usage_.sum():.1f} of {plural(len(model.components_), 'atom')}"
-    remedy = f"enter a larger {ERROR_BOUND} or fewer {ATOMS}"
+    remedy = f"enter a larger “{ERROR_BOUND}” or fewer “{ATOMS}”"
     if _found_number(model):
-        remedy = f"enter smaller {NUMBERS}, or untick {FIND} and enter a larger {ERROR_BOUND}"
+        remedy = f"enter smaller “{NUMBERS}”, or untick “{FIND}” and enter a larger “{ERROR_BOUND}”"
     return f"{used}, so they are hardly simpler than before: {remedy}."
 
 
 def _doubt(model: Any) -> str:
     """Say why another run may find other atoms, and what to do; "" if nothing speaks for it."""
-    fewer = f"smaller {NUMBERS}" if _found_number(model) else f"fewer {ATOMS}, or tick {FIND}"
+    fewer = f"smaller “{NUMBERS}”" if _found_number(model) else f"fewer “{ATOMS}”, or tick “{FIND}”"
     n_signals, n_atoms = model.codes_.shape
     if n_signals < n_atoms:
         few = f"{plural(n_signals, 'signal')} for {plural(n_atoms, 'atom')}"
         return f"{few}: such atoms are not to be trusted. Enter {fewer}."
     if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
         return ""
-    return f"No two starts agree. Tick {MARK}, or enter {fewer}."
+    return f"No two starts agree. Tick “{MARK}”, or enter {fewer}."
 
 
 def _found_number(model: Any) -> bool:

@@ -14,6 +14,7 @@ from roadict.studio.page.tab import Tab, Update
 from roadict.studio.page.views import PLAIN, QUIET, shown
 from roadict.studio.results import show_signals
 from roadict.studio.samples import find_truth, signal_samples
+from roadict.studio.verdict import ATOMS, ERROR_BOUND, FIND, MARK, NUMBERS, SEED
 from roadict.updates.registry import UPDATES
 from roadict.wording import agree, plural
 
@@ -23,8 +24,8 @@ _SIGNS = {
     "Atoms nonnegative": "atoms",
     "Both nonnegative": "both",
 }
-_GIVEN: dict[str, Any] = {"label": "Atoms", "info": "Auto: twice the entries."}
-_FOUND: dict[str, Any] = {"label": "Numbers to try", "info": "A range such as 16:64, or auto."}
+_GIVEN: dict[str, Any] = {"label": ATOMS, "info": "Auto: twice the entries."}
+_FOUND: dict[str, Any] = {"label": NUMBERS, "info": "A range such as 16:64, or auto."}
 _SEARCHED = 4
 """Largest number that auto tries, in entries of a signal."""
 _NOISE = "0.1 for 10 % noise. Auto: as found in the data."
@@ -48,16 +49,14 @@ class SignalsTab(Tab):
             self.samples = [gr.Button(sample.title, size="md", min_width=140) for sample in self._samples]
         with gr.Row():
             self.n_components = gr.Textbox("auto", **_GIVEN, min_width=140, elem_id="signals-components")
-            self.epsilon = gr.Textbox(
-                "auto", label="Error bound", info=_NOISE, min_width=140, elem_id="signals-epsilon"
-            )
+            self.epsilon = gr.Textbox("auto", label=ERROR_BOUND, info=_NOISE, min_width=140, elem_id="signals-epsilon")
         self.choose = gr.Checkbox(
-            label="Find the number of atoms in the data",
+            label=FIND,
             info="By how well hidden entries are predicted; takes about five times as long.",
             elem_id="signals-choose",
         )
         self.stability = gr.Checkbox(
-            label="Mark atoms that are not to be trusted",
+            label=MARK,
             info="Those that do not recur in halves of the data, by four more fits.",
             elem_id="signals-stability",
         )
@@ -71,7 +70,7 @@ class SignalsTab(Tab):
             self.sparsity = gr.Textbox(
                 "auto", label="Atoms per signal", info="For the two-stage methods. Auto: a tenth of the entries."
             )
-            self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same model.")
+            self.seed = gr.Textbox("0", label=SEED, info="The same seed gives the same model.")
 
     def _connect(self) -> None:
         self.data.change(self._preview, self.data, self.summary, **QUIET)

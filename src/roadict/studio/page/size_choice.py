@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 from PIL import Image, ImageDraw
 
-from roadict.pictures.files import read_picture, write_picture
+from roadict.pictures.files import write_picture
 from roadict.studio import comparison, inputs, panels, sizing
 from roadict.studio.marks import mark_colour
 from roadict.studio.page.views import PLAIN, QUIET
@@ -55,9 +55,10 @@ class SizeChoice:
         if path is None or not inputs.is_too_large(path):
             return hidden
         try:
-            picture = read_picture(path)
-        except (ValueError, OSError):  # the preview shows the error
-            return hidden
+            picture = inputs.read_large_picture(path)
+        except ValueError as error:
+            useless = gr.update(visible=False)
+            return gr.update(visible=True), panels.error(str(error)), useless, useless, useless, _CENTRE, note
         height, width = sizing.fitted(picture.shape)
         text = (
             f"{Path(path).name} has {picture.shape[1]} × {picture.shape[0]} pixels; the studio works on up to "
@@ -66,26 +67,26 @@ class SizeChoice:
         return (
             gr.update(visible=True),
             panels.idle("A large picture", text),
-            _marked(picture, _CENTRE),
-            gr.update(value=f"Shrink to {width} × {height}"),
-            gr.update(value=f"Cut out {width} × {height}"),
+            gr.update(visible=True, value=_marked(picture, _CENTRE)),
+            gr.update(visible=True, value=f"Shrink to {width} × {height}"),
+            gr.update(visible=True, value=f"Cut out {width} × {height}"),
             _CENTRE,
             note,
         )
 
     def _move(self, path: str, event: gr.SelectData) -> tuple[Any, tuple[float, float]]:
-        picture = read_picture(path)
+        picture = inputs.read_large_picture(path)
         x, y = event.index
         width, height = _preview(picture).size
         centre = (y / height, x / width)
         return _marked(picture, centre), centre
 
     def _shrink(self, path: str) -> tuple[str, sizing.Resized, str]:
-        picture = read_picture(path)
+        picture = inputs.read_large_picture(path)
         return self._replaced(path, "shrunk", picture.shape, sizing.shrunk(picture))
 
     def _crop(self, path: str, centre: tuple[float, float]) -> tuple[str, sizing.Resized, str]:
-        picture, middle = read_picture(path), (centre[0], centre[1])
+        picture, middle = inputs.read_large_picture(path), (centre[0], centre[1])
         return self._replaced(path, "cut", picture.shape, sizing.cropped(picture, middle), middle)
 
     def _replaced(

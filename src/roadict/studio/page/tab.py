@@ -83,11 +83,11 @@ class Tab(ABC):
             self.keep = gr.Button(
                 "Stop and keep", size="lg", visible=False, elem_id=f"{self.name}-keep", scale=2, min_width=110
             )
-            self.stop = gr.Button(
+            self.cancel = gr.Button(
                 "Cancel", variant="stop", size="lg", visible=False, elem_id=f"{self.name}-cancel", scale=1, min_width=70
             )
         self.keep.click(self.stop_jobs, queue=False, **QUIET)
-        self.stop.click(self.cancel_jobs, queue=False, **QUIET)
+        self.cancel.click(self.cancel_jobs, queue=False, **QUIET)
 
     def _add_panel(self) -> None:
         self.panel = gr.HTML(
@@ -123,7 +123,7 @@ class Tab(ABC):
     def outputs(self) -> set[Any]:
         """Components that a run updates."""
         downloads = {self.downloads, self.result, self.input, self.mask, self.script, self.command}
-        return {self.start, self.keep, self.stop, self.panel, self.view, self.details, self._strip.cards} | downloads
+        return {self.start, self.keep, self.cancel, self.panel, self.view, self.details, self._strip.cards} | downloads
 
     @abstractmethod
     def _finish(self, job: Job) -> Update:
@@ -191,7 +191,7 @@ class Tab(ABC):
         return {
             self.start: gr.update(interactive=not running),
             self.keep: hidden,
-            self.stop: gr.update(visible=running),
+            self.cancel: gr.update(visible=running),
         }
 
     def _nothing(self) -> Update:
