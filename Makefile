@@ -5,8 +5,9 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 DEMO_EXTRAS := pictures,plots
 EXTRAS      ?= dev
-DEMO_READY  := $(VENV)/.demo-ready
-READY       := $(VENV)/.ready-$(EXTRAS)
+STAMP       := $(VENV)/.ready$(subst /,-,-$(PYTHON))
+DEMO_READY  := $(STAMP)-$(DEMO_EXTRAS)
+READY       := $(STAMP)-$(EXTRAS)
 PIP         := $(BIN)/python -m pip --disable-pip-version-check
 ARGS        ?=
 
@@ -48,15 +49,15 @@ clean: ## remove .venv, caches, builds and the demo's files
 	@rm -rf $(VENV) build dist docs/_build docs/_figures docs/gallery roadict-demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp is written last, and both are removed first, so without one the .venv is missing or half made: start afresh.
-# With one, more is wanted, or pyproject.toml has changed: install into the .venv that is there.
+# A stamp is written last, and all are removed first, so without one of this Python the .venv is missing, half made or
+# another Python's: start afresh. With one, more is wanted, or pyproject.toml has changed: install into the .venv there.
 # -qq silences pip's chatter and warnings; its errors show.
 define install
 	@command -v "$(PYTHON)" >/dev/null || { echo "roadict needs Python 3.11 or newer; there is no '$(PYTHON)'. Try: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "roadict needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1). Try: make PYTHON=/path/to/newer/python3 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "Setting up $(VENV) ($(2), once) ..."
-	@if [ ! -f $(DEMO_READY) ] && [ ! -f $(READY) ] || ! $(BIN)/python -c '' 2>/dev/null; then "$(PYTHON)" -m venv --clear $(VENV); fi
-	@rm -f $(DEMO_READY) $(VENV)/.ready-*
+	@if ! ls $(STAMP)-* >/dev/null 2>&1 || ! $(BIN)/python -c '' 2>/dev/null; then "$(PYTHON)" -m venv --clear $(VENV); fi
+	@rm -f $(VENV)/.ready-*
 	@$(PIP) install -qq -e '.[$(1)]'
 endef
 
@@ -66,4 +67,4 @@ $(DEMO_READY): pyproject.toml
 
 $(READY): pyproject.toml
 	$(call install,$(EXTRAS),a minute or two)
-	@touch $(DEMO_READY) $(READY)
+	@touch $(READY) $(if $(filter dev,$(EXTRAS)),$(DEMO_READY))

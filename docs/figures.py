@@ -163,12 +163,12 @@ MAP = {"cmap": _faded(), "interpolation": "nearest", "aspect": "auto"}
 
 
 def draw(folder: Path) -> None:
-    """Draw every figure that is not there yet, wide and for phones, as SVG whose ink is that of the page."""
+    """Draw every figure that is missing or older than this file, wide and for phones, as SVG in the ink of the page."""
     folder.mkdir(exist_ok=True)
     for figure in (decomposition, blocks, course):
         for narrow in (False, True):
             target = folder / f"{figure.__name__}{'-narrow' * narrow}.svg"
-            if not target.exists():
+            if not target.exists() or target.stat().st_mtime < Path(__file__).stat().st_mtime:
                 target.write_text(_svg(figure(narrow), target.stem), encoding="utf-8")
 
 

@@ -165,8 +165,8 @@ def exists(path):
         elif inspect.ismodule(thing):
             try:
                 thing = importlib.import_module(f"{thing.__name__}.{word}")
-            except ImportError:
-                return False
+            except ImportError as missing:
+                return missing.name in ("torch", "triton")  # tests may run without them
         else:  # what a method assigns, or a field without a default
             source = inspect.getsource(thing) if inspect.isclass(thing) else ""
             return re.search(rf"^ +(?:self\.)?{word}(?:: | = )", source, flags=re.MULTILINE) is not None

@@ -14,6 +14,8 @@ case "$*" in
     "-m pip"*) for last; do :; done; echo "$last" >> log; test ! -e broken;;
 esac
 """
+INHERITED = ("MAKEFLAGS", "MAKEOVERRIDES", "EXTRAS")
+"""Variables that hand those of the make that runs these tests on."""
 DEMO, EVERYTHING = ".[pictures,plots]", ".[dev]"
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
@@ -28,11 +30,14 @@ def make(tmp_path):
     (tmp_path / "pyproject.toml").touch()
     os.utime(tmp_path / "pyproject.toml", (0, 0))
 
-    def run(target, *variables):
+    def run(target, *variables, python="python"):
         log = tmp_path / "log"
         log.write_text("")
-        command = ["make", f"PYTHON={tmp_path / 'python'}", target, *variables]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        command = ["make", f"PYTHON={tmp_path / python}", target, *variables]
+        outside = {name: text for name, text in os.environ.items() if name not in INHERITED}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=outside, capture_output=True, text=True, check=False, timeout=60
+        )
         return done.returncode == 0, log.read_text().split()
 
     return run
@@ -49,6 +54,18 @@ def test_the_demo_installs_what_it_runs_and_the_tests_add_the_rest(make):
 def test_the_extras_of_the_tests_can_be_chosen(make):
     assert make("test", "EXTRAS=plots,test") == (True, ["fresh", ".[plots,test]"])
     assert make("test") == (True, [EVERYTHING]), "the tests would run without the rest"
+
+
+def test_the_demo_has_what_it_runs_after_tests_without_it(make):
+    assert make("test", "EXTRAS=test") == (True, ["fresh", ".[test]"])
+    assert make("demo") == (True, [DEMO])
+
+
+def test_another_python_has_an_environment_of_its_own(make, tmp_path):
+    shutil.copy(tmp_path / "python", tmp_path / "python3.12")
+    assert make("test") == (True, ["fresh", EVERYTHING])
+    assert make("test", python="python3.12") == (True, ["fresh", EVERYTHING])
+    assert make("test", python="python3.12") == (True, [])
 
 
 def test_a_changed_project_is_installed_again(make, tmp_path):

@@ -141,6 +141,7 @@ def test_options_of_other_methods_are_refused_in_one_line(roadict, folder, optio
 
 
 def test_an_engine_without_a_gpu_is_refused_in_one_line(roadict, folder, monkeypatch):
+    pytest.importorskip("torch")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert_refused(roadict("learn", "data.npy", *LEARN, "--engine", "cuda"), "--engine cuda")

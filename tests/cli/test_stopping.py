@@ -34,7 +34,10 @@ ENDLESS = ("-k", "8", "--tol", "0", "--max-iter", "100000000", "--rho", "10")
 
 @pytest.fixture
 def press(monkeypatch):
-    """Return a function that arranges for Ctrl-C after an iteration of a run, counted from 0; it lists the runs."""
+    """Return a function that arranges for Ctrl-C after an iteration of a run, and lists the runs.
+
+    The run is counted from 0, or the first of a stage.
+    """
 
     def arrange(run, iteration, times=1):
         runs = []
@@ -42,7 +45,8 @@ def press(monkeypatch):
         def callback(snapshot):
             if snapshot.iteration == 1 or (snapshot.stage, snapshot.start) != runs[-1][:2]:
                 runs.append((snapshot.stage, snapshot.start, snapshot.iteration))
-            if len(runs) == run + 1 and snapshot.iteration == runs[-1][2] + iteration - 1:
+            due = len(runs) == run + 1 if isinstance(run, int) else [each[0] for each in runs].count(run) == 1
+            if due and snapshot.iteration == runs[-1][2] + iteration - 1:
                 for _ in range(times):
                     signal.raise_signal(signal.SIGINT)
 
@@ -96,7 +100,8 @@ def kept_model(result, data):
 def test_every_stage_leaves_a_model(learn, press, truth, options, run, iteration, stage):
     runs = press(run, iteration)
     model = kept_model(learn(truth, *options), truth.data)
-    assert (len(runs), runs[-1][0]) == (run + 1, stage)
+    assert runs[-1][0] == stage
+    assert run == stage or len(runs) == run + 1
     assert model.error_ < 0.6
     assert model.codes_.any(axis=1).mean() > 0.95
     assert model.atom_usage_.all()
@@ -108,7 +113,7 @@ def test_every_stage_leaves_a_model(learn, press, truth, options, run, iteration
         (NOISY, (), 1, "noise", 0.1),
         (NOISY, (), 2, "noise", 0.02),
         (HOLES, ("--missing",), 2, "noise", 0.02),
-        (NOISY, ("--n-init", "1"), 3, "search", 0.02),
+        (NOISY, ("--n-init", "1"), "search", "search", 0.02),  # the rounds before depend on rounding
         (EXACT, (), 1, "search", 1e-6),
     ],
 )
