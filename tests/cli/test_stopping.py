@@ -36,7 +36,7 @@ ENDLESS = ("-k", "8", "--tol", "0", "--max-iter", "100000000", "--rho", "10")
 def press(monkeypatch):
     """Return a function that arranges for Ctrl-C after an iteration of a run, and lists the runs.
 
-    The run is counted from 0, or the first of a stage.
+    The run is counted from 0, or named by its stage: the first such one after others.
     """
 
     def arrange(run, iteration, times=1):
@@ -45,7 +45,8 @@ def press(monkeypatch):
         def callback(snapshot):
             if snapshot.iteration == 1 or (snapshot.stage, snapshot.start) != runs[-1][:2]:
                 runs.append((snapshot.stage, snapshot.start, snapshot.iteration))
-            due = len(runs) == run + 1 if isinstance(run, int) else [each[0] for each in runs].count(run) == 1
+            later = [each[0] for each in runs[1:]]
+            due = len(runs) == run + 1 if isinstance(run, int) else later[-1:] == [run] and later.count(run) == 1
             if due and snapshot.iteration == runs[-1][2] + iteration - 1:
                 for _ in range(times):
                     signal.raise_signal(signal.SIGINT)
@@ -100,8 +101,7 @@ def kept_model(result, data):
 def test_every_stage_leaves_a_model(learn, press, truth, options, run, iteration, stage):
     runs = press(run, iteration)
     model = kept_model(learn(truth, *options), truth.data)
-    assert runs[-1][0] == stage
-    assert run == stage or len(runs) == run + 1
+    assert (len(runs), runs[-1][0]) == (run + 1, stage)
     assert model.error_ < 0.6
     assert model.codes_.any(axis=1).mean() > 0.95
     assert model.atom_usage_.all()
@@ -120,7 +120,8 @@ def test_every_stage_leaves_a_model(learn, press, truth, options, run, iteration
 def test_a_stage_that_has_just_begun_keeps_the_atoms_of_the_one_before(learn, press, truth, options, run, stage, near):
     runs = press(run, 1)
     model = kept_model(learn(truth, *options), truth.data)
-    assert (len(runs), runs[-1][0]) == (run + 1, stage)
+    assert runs[-1][0] == stage
+    assert run == stage or len(runs) == run + 1
     assert dictionary_error(model.components_, truth.dictionary) < near
 
 
