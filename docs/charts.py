@@ -12,6 +12,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 from roadict.drawing.charts import Chart, Scale, element, svg, text
+from roadict.drawing.curves import spaced
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
 COLOURS = {"ROAD": 0, "roadict": 0, "SPORCO": 1, "SPAMS": 2, "scikit-learn": 3, "dictlearn": 4}
@@ -81,9 +82,9 @@ def panel(lines, title, x_title, y_title, *, bounds=None, log_y=False):
 
 def end_labels(ends):
     """Names at the ends of lines, moved apart."""
-    parts, at = [], -np.inf
-    for name, height in sorted(ends.items(), key=lambda item: item[1]):
-        at = max(height + 4, at + LABEL_GAP)
+    parts = []
+    heights = spaced([height + 4 for height in ends.values()], LABEL_GAP, TOP, HEIGHT - BOTTOM)
+    for name, at in zip(ends, heights, strict=True):
         label = element("text", escape(name), x=WIDTH - RIGHT + 12, y=at, class_="label")
         parts.append(element("g", label, class_=f"c{COLOURS.get(name, 0)}"))
     return parts

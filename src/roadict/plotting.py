@@ -52,6 +52,9 @@ __all__ = ["atoms_figure", "compare_atoms_figure", "history_figure", "save_figur
 
 FloatArray = NDArray[np.float64]
 
+Atoms = NDArray[np.floating]
+FOUND = 0.99
+"""|Correlation| above which a true atom counts as found."""
 MAX_PAIRS = 32
 _FORMATS = (".png", ".pdf", ".svg")
 _ERROR = "#3a8a4d"
@@ -112,6 +115,24 @@ def atoms_figure(
     return heat_map(atoms, labels, heading)
 
 
+def aligned_atoms(estimated: Atoms, truth: Atoms) -> Atoms:
+    """Learned atoms in the order and with the signs of the true ones; NaN where none is left."""
+    indices, signs = match_atoms(estimated, truth)
+    aligned: Atoms = np.where((indices >= 0)[:, None], estimated[indices] * signs[:, None], np.nan)
+    return aligned
+
+
+def found_atoms(estimated: Atoms, truth: Atoms) -> int:
+    """Number of true atoms that have a learned one; both of unit norm.
+
+    Examples
+    --------
+    >>> found_atoms(np.array([[0.0, -1.0], [0.6, 0.8]]), np.eye(2))
+    1
+    """
+    return int((np.sum(truth * aligned_atoms(estimated, truth), axis=1) > FOUND).sum())
+
+
 def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | None = None) -> Figure:
     """Draw true atoms above their matched, sign-aligned learned ones.
 
@@ -136,11 +157,9 @@ def compare_atoms_figure(truth: ArrayLike, estimated: ArrayLike, title: str | No
     """
     true, _ = unit_rows(checks.matrix("truth", truth))
     learned, _ = unit_rows(checks.matrix("estimated", estimated))
-    indices, signs = match_atoms(learned, true)
-    aligned = np.where((indices >= 0)[:, None], learned[indices] * signs[:, None], np.nan)
+    aligned = aligned_atoms(learned, true)
     strength = np.nan_to_num(np.sum(aligned * true, axis=1))
-    found = int((strength > 0.99).sum())
-    heading = title or f"True and learned atoms: {found} of {len(true)} correlate above 0.99"
+    heading = title or f"True and learned atoms: {found_atoms(learned, true)} of {len(true)} correlate above {FOUND}"
     shown = min(len(true), MAX_PAIRS)
     note = f"|correlation| below each pair, {strength.mean():.4f} on average" + omitted(shown, len(true))
 

@@ -66,7 +66,7 @@ def test_its_numbers_are_those_of_the_fit(chromium, demo_page):
     largest = np.linalg.norm(learned - truth.dictionary, axis=1).max()
     digit, power = f"{largest:.0e}".split("e-")
     raised = str(int(power)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    assert texts(chromium, "#recovery")[0].startswith(f"All 10 atoms found, largest error {digit}·10⁻{raised}: ")
+    assert texts(chromium, "#recovery")[0].startswith(f"All 10 atoms found, largest error {digit} × 10⁻{raised}: ")
     assert recovery_text(model, truth) == f"all 10 atoms found, largest error {largest:.0e}"
 
 

@@ -15,6 +15,7 @@ from skimage.data import camera
 from roadict import ROAD, ROADCV, load
 from roadict.drawing.charts import Mark
 from roadict.pictures import SuperResolution
+from roadict.plotting import found_atoms
 from roadict.studio import comparison, drawings, jobs, panels, results, samples, uses, verdict
 from roadict.studio.commands import learn_command, picture_command
 from roadict.synthetic import planted
@@ -52,7 +53,7 @@ def test_planted_atoms_that_are_found_are_counted(learned, tmp_path):
     model, shown = learned(made.data, 10, truth=tmp_path / "truth.npy")
     assert "rd-panel rd-done" in shown.panel
     assert "<dt>planted atoms found</dt><dd>10 of 10</dd>" in shown.panel
-    assert verdict.found_atoms(model.components_[:4], made.dictionary) == "4 of 10"
+    assert found_atoms(model.components_[:4], made.dictionary) == 4
     assert "exact finish: " in shown.details  # the ring of the last point
     assert "tolerance 10⁻⁴" in shown.details
     assert not re.search(r"\de[-+]\d", shown.panel + re.sub("<[^>]*>", "", shown.details))

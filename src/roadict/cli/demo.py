@@ -95,9 +95,10 @@ def _learned(truth: "Planted", seed: int, quiet: bool) -> "tuple[ROAD, Times]":
 
 def _report(model: "ROAD", truth: "Planted", times: "Times") -> None:
     """Print what was found."""
-    from roadict.demo.page import found_atoms, headline, recovery_text
+    from roadict.demo.page import headline, recovery_text
+    from roadict.plotting import found_atoms
 
-    typer.echo(headline(found_atoms(model, truth), len(truth.dictionary), times))
+    typer.echo(headline(found_atoms(model.components_, truth.dictionary), len(truth.dictionary), times))
     typer.echo(recovery_text(model, truth))
     typer.echo(f"objective {model.objective_:.3f} (of the planted codes: {abs(truth.codes).sum():.3f})")
     report(model)

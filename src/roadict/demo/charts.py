@@ -7,26 +7,13 @@ import numpy as np
 
 from roadict.drawing.charts import Chart, Mark, Scale, svg
 from roadict.drawing.curves import Curve, Spread
+from roadict.drawing.numbers import number
 from roadict.runs.history import Finished, History
 
 WIDTH, HEIGHT = 460, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 18, 14, 44
 POINTS = 40
 """Iterations in a chart."""
-
-
-def scientific(value: float) -> str:
-    """Write a small number as people do.
-
-    Examples
-    --------
-    >>> scientific(3.6e-12), scientific(0.012), scientific(0.0), scientific(9.7e-12)
-    ('4·10⁻¹²', '0.012', '0', '1·10⁻¹¹')
-    """
-    if value == 0 or value >= 1e-3:
-        return f"{value:.2g}"
-    digit, power = f"{value:.0e}".split("e")
-    return f"{digit}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def convergence(history: History) -> tuple[list[Curve], str]:
@@ -75,7 +62,7 @@ def _finish(history: History, name: str) -> list[Mark]:
     if finished is None:
         return []
     value = finished.error if name == "error" else finished.objective
-    return [Mark(len(history[name]), value, f"{finished.label}: {scientific(value) if value < 1 else f'{value:.1f}'}")]
+    return [Mark(len(history[name]), value, f"{finished.label}: {number(value, 2) if value < 1 else f'{value:.1f}'}")]
 
 
 def _drawn(curves: list[Curve], y: Scale, y_title: str, marks: Sequence[Mark], title: str) -> str:

@@ -3,21 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roadict import __version__
-from roadict.demo.charts import convergence, objective, scientific
+from roadict.demo.charts import convergence, objective
 from roadict.drawing.markup import render
+from roadict.drawing.numbers import number
 from roadict.drawing.raster import atom_sheet, data_uri, grey, mosaic, png
 from roadict.drawing.shown import Shown, shown
 from roadict.estimators import ROAD
-from roadict.metrics import match_atoms, psnr
+from roadict.metrics import psnr
 from roadict.pictures import Recipe, SuperResolution
 from roadict.pictures.resize import luma, resize
 from roadict.pictures.superresolution import ENLARGING, enlarging_cost, training_stages
+from roadict.plotting import aligned_atoms, found_atoms
 from roadict.progress.compiling import MIN_SECONDS
 from roadict.progress.stages import Progress, Stages
 from roadict.progress.terminal import silent
@@ -29,7 +32,6 @@ SCALE = 3
 ATOMS = 128
 SIDE = 150
 """Side of the training pictures: large enough to learn from in a second or two."""
-FOUND = 0.99
 SHEET_COLUMNS = 16
 """Atoms in a row of their picture."""
 
@@ -48,11 +50,6 @@ class Times(NamedTuple):
 
     learning: float
     compiling: float = 0.0
-
-
-def found_atoms(model: ROAD, truth: Planted) -> int:
-    """Return the number of planted atoms that were found: with a learned one of |cosine| above 0.99."""
-    return int((np.sum(truth.dictionary * _matched(truth, model), axis=1) > FOUND).sum())
 
 
 def headline(found: int, n_components: int, times: Times) -> str:
@@ -106,9 +103,9 @@ def make_demo_page(
         n_features=truth.dictionary.shape[1],
         n_components=len(truth.dictionary),
         sparsity=int((truth.codes[0] != 0).sum()),
-        headline=headline(found_atoms(model, truth), len(truth.dictionary), times),
-        found=found_atoms(model, truth),
-        recovery=recovery_text(model, truth, scientific),
+        headline=headline(found_atoms(model.components_, truth.dictionary), len(truth.dictionary), times),
+        found=found_atoms(model.components_, truth.dictionary),
+        recovery=recovery_text(model, truth, partial(number, digits=1)),
         iterations=model.n_iter_,
         learning=duration(times.learning),
         compiling=duration(times.compiling) if times.compiling >= MIN_SECONDS else "",
@@ -153,14 +150,14 @@ def _resized(picture: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[n
     return np.stack(planes, axis=2)
 
 
-def recovery_text(model: ROAD, truth: Planted, number: Callable[[float], str] = "{:.0e}".format) -> str:
+def recovery_text(model: ROAD, truth: Planted, written: Callable[[float], str] = "{:.0e}".format) -> str:
     """Say in words how many planted atoms were found, and how near the learned ones are.
 
     Parameters
     ----------
     model : ROAD
     truth : Planted
-    number : callable
+    written : callable
         Writes an error.
 
     Examples
@@ -172,23 +169,16 @@ def recovery_text(model: ROAD, truth: Planted, number: Callable[[float], str] = 
     >>> recovery_text(model, truth)
     'all 3 atoms found, largest error 0e+00'
     """
-    learned = _matched(truth, model)
+    learned = np.nan_to_num(aligned_atoms(model.components_, truth.dictionary))
     errors = np.linalg.norm(truth.dictionary - learned, axis=1)
-    found, n_atoms = found_atoms(model, truth), len(errors)
+    found, n_atoms = found_atoms(model.components_, truth.dictionary), len(errors)
     if found == n_atoms:
-        return f"all {plural(n_atoms, 'atom')} found, largest error {number(float(errors.max()))}"
-    return f"{of(found, n_atoms, 'atom')} found; median error {number(float(np.median(errors)))}"
-
-
-def _matched(truth: Planted, model: ROAD) -> NDArray[np.floating]:
-    """The learned atoms in the order and with the signs of the planted ones."""
-    indices, signs = match_atoms(model.components_, truth.dictionary)
-    matched: NDArray[np.floating] = model.components_[indices] * signs[:, None]
-    return matched
+        return f"all {plural(n_atoms, 'atom')} found, largest error {written(float(errors.max()))}"
+    return f"{of(found, n_atoms, 'atom')} found; median error {written(float(np.median(errors)))}"
 
 
 def _pairs(truth: Planted, model: ROAD) -> list[Pair]:
     return [
         Pair(data_uri(png(atom_sheet(true[None]))), data_uri(png(atom_sheet(own[None]))), float(true @ own))
-        for true, own in zip(truth.dictionary, _matched(truth, model), strict=True)
+        for true, own in zip(truth.dictionary, aligned_atoms(model.components_, truth.dictionary), strict=True)
     ]

@@ -70,7 +70,7 @@ def cell_at(figure: Figure, left: float, top: float, width: float, height: float
     return axes
 
 
-def scale_of(values: FloatArray) -> float:
+def scale_of(values: NDArray[np.floating]) -> float:
     """Largest magnitude, or 1 for zeros, so that colour and axis limits are never empty."""
     return float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 

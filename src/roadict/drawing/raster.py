@@ -90,6 +90,6 @@ def png(picture: NDArray[Any]) -> bytes:
     return file.getvalue()
 
 
-def data_uri(raw: bytes) -> str:
-    """A PNG file as a data URI."""
-    return "data:image/png;base64," + base64.b64encode(raw).decode()
+def data_uri(raw: bytes, kind: str = "png") -> str:
+    """A picture file as a data URI."""
+    return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"

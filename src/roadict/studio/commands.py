@@ -26,9 +26,14 @@ class Command:
     output: str
 
     @property
+    def task(self) -> str:
+        """Its name: "learn", "upscale", "denoise" or "inpaint"; "" if it has no arguments."""
+        return next(iter(self.arguments), "")
+
+    @property
     def keeps(self) -> bool:
         """Whether it saves the best so far when it is interrupted."""
-        return bool(self.arguments) and self.arguments[0] in KEEPING
+        return self.task in KEEPING
 
     def text(self) -> str:
         """Return the command line."""

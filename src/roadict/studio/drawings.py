@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from roadict.drawing.charts import Chart, Line, Mark, Scale, element, svg
 from roadict.drawing.charts import text as label
+from roadict.drawing.grids import MAX_CURVES, MAX_PICTURES, side_of
 from roadict.drawing.numbers import number
 from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
 from roadict.wording import of, plural
 
-MAX_ATOMS = 256
-MAX_CURVES = 64
 WIDTH, HEIGHT = 340, 230
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 44
 LEGEND, NAMES = 16, 3
@@ -91,9 +90,9 @@ def atoms_picture(atoms: Atoms | None) -> str:
     """Draw atoms: square ones as pictures, others as curves, or as columns of grey where they are many."""
     if atoms is None:
         return _empty("The atoms will be drawn here.")
-    shown = atoms[:MAX_ATOMS]
+    shown = atoms[:MAX_PICTURES]
     text = of(len(shown), len(atoms), "atom") if len(shown) < len(atoms) else plural(len(atoms), "atom")
-    if math.isqrt(atoms.shape[1]) ** 2 == atoms.shape[1]:
+    if side_of(atoms.shape[1]):
         columns = math.ceil(math.sqrt(len(shown) * WIDTH / HEIGHT))
         return _image(mosaic(shown, columns), text, "rd-atoms")
     if len(atoms) <= MAX_CURVES:

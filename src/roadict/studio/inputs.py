@@ -1,6 +1,7 @@
 """Read and check uploads and fields of the page before any work; every error is one sentence."""
 
 import contextlib
+import io
 import math
 import os
 import re
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from roadict.drawing.raster import data_uri
 from roadict.files.tables import read_matrix
 from roadict.pictures import dtypes, files
 from roadict.wording import plural
@@ -170,6 +172,14 @@ def for_screen(picture: NDArray[Any]) -> Image.Image:
     """Convert to 8 bits for the browser; grey or RGB, with alpha if there is one."""
     shown = picture if picture.dtype == np.uint8 else (picture >> 8).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(shown))
+
+
+def thumbnail_uri(image: Image.Image) -> str:
+    """A small picture as a data URI: a PNG if it may be transparent, else a JPEG, which is smaller."""
+    file = io.BytesIO()
+    kind = "png" if image.mode in ("LA", "RGBA") else "jpeg"
+    image.save(file, format=kind, **({"quality": 85} if kind == "jpeg" else {}))
+    return data_uri(file.getvalue(), kind)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,7 @@
 """Past runs: finished jobs with their files, for a week, also after a restart of the studio."""
 
-import base64
 import contextlib
 import dataclasses
-import io
 import json
 import math
 import secrets
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from roadict.drawing.grids import side_of
 from roadict.drawing.raster import grey, mosaic, own_scale
 from roadict.estimators import load
 from roadict.pictures import files
@@ -204,17 +203,17 @@ def _read_job(folder: Path) -> Job:
 
 def _shown(job: Job) -> tuple[str, str]:
     """Headline and thumbnail of a finished job."""
-    if job.command.arguments[0] == "learn":
+    if job.command.task == "learn":
         model = load(job.result)
         atoms = model.components_[np.argsort(-model.atom_usage_, kind="stable")][:64]
-        square = math.isqrt(atoms.shape[1]) ** 2 == atoms.shape[1]
-        values = mosaic(atoms, math.ceil(math.sqrt(len(atoms) * 4 / 3))) if square else own_scale(atoms).T
+        columns = math.ceil(math.sqrt(len(atoms) * 4 / 3))
+        values = mosaic(atoms, columns) if side_of(atoms.shape[1]) else own_scale(atoms).T
         image = Image.fromarray(grey(values)).resize(_THUMBNAIL, Image.Resampling.NEAREST)
-        return f"{plural(len(model.components_), 'atom')}, error {model.error_:.2g}", _data_uri(image)
+        return f"{plural(len(model.components_), 'atom')}, error {model.error_:.2g}", inputs.thumbnail_uri(image)
     picture = files.read_picture(job.result)
     image = inputs.for_screen(picture)
     image.thumbnail(_THUMBNAIL)
-    return f"{picture.shape[1]} × {picture.shape[0]} pixels{_option(job.command)}", _data_uri(image)
+    return f"{picture.shape[1]} × {picture.shape[0]} pixels{_option(job.command)}", inputs.thumbnail_uri(image)
 
 
 def _option(command: Command) -> str:
@@ -224,18 +223,11 @@ def _option(command: Command) -> str:
     return "".join(text.format(given[name]) for name, text in names.items() if name in given)
 
 
-def _data_uri(image: Image.Image) -> str:
-    file = io.BytesIO()
-    kind = "png" if image.mode in ("LA", "RGBA") else "jpeg"
-    image.save(file, format=kind, **({"quality": 85} if kind == "jpeg" else {}))
-    return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
-
-
 def facts(job: Job) -> dict[str, str]:
     """What a finished job tells about itself, by name, to compare it with another."""
-    arguments = job.command.arguments
-    shown = {"Task": arguments[0], "Picture" if arguments[0] != "learn" else "Signals": job.source.name}
-    if arguments[0] == "learn":
+    task = job.command.task
+    shown = {"Task": task, "Picture" if task != "learn" else "Signals": job.source.name}
+    if task == "learn":
         model = load(job.result)
         shown |= {
             "Atoms": f"{len(model.components_)}",

@@ -1,29 +1,30 @@
 """What the page shows of a job that has ended, from its files and its status, so that it can be shown again."""
 
-import base64
 import contextlib
-import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from roadict.drawing.charts import Mark
+from roadict.drawing.grids import MAX_PICTURES
 from roadict.drawing.markup import render
 from roadict.drawing.numbers import number
 from roadict.estimators import load
 from roadict.files.tables import read_matrix
 from roadict.pictures import SuperResolution
 from roadict.pictures.upscaling import MODEL_FROM, MODEL_SAVED
+from roadict.plotting import found_atoms
 from roadict.runs.history import Finished
 from roadict.studio import choices, inputs, panels, uses
 from roadict.studio.comparison import Comparison
-from roadict.studio.drawings import MAX_ATOMS, atoms_picture, objective_curve, residual_curves, usage_bars
+from roadict.studio.drawings import atoms_picture, objective_curve, residual_curves, usage_bars
 from roadict.studio.jobs import Job, JobStatus
-from roadict.studio.verdict import found_atoms, messages, residuals_of, verdict
+from roadict.studio.verdict import messages, residuals_of, verdict
 from roadict.wording import of, plural
 
 PHOTO = 400
@@ -52,7 +53,7 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
     """Show a learned dictionary; ``truth`` is a file with the planted atoms of a sample."""
     model = load(job.result)
     judged = verdict(job, model)
-    facts = {} if truth is None else {"planted atoms found": found_atoms(model.components_, np.load(truth))}
+    facts = {} if truth is None else {"planted atoms found": _found(model.components_, np.load(truth))}
     facts |= {
         "atoms per signal": f"{model.atom_usage_.sum():.2f}",
         "relative error": number(model.error_),
@@ -160,15 +161,17 @@ def _explorer(described: dict[str, Any], count: int, text: str, photo: str = "")
     return render("studio", "atoms.html", title=title, text=text, uses=described, photo=photo)
 
 
+def _found(atoms: NDArray[np.floating], truth: NDArray[np.floating]) -> str:
+    return f"{found_atoms(atoms, truth)} of {len(truth)}"
+
+
 def _count(atoms: int) -> str:
     """How many atoms are drawn."""
-    return plural(atoms, "atom") if atoms <= MAX_ATOMS else of(MAX_ATOMS, atoms, "atom")
+    return plural(atoms, "atom") if atoms <= MAX_PICTURES else of(MAX_PICTURES, atoms, "atom")
 
 
 def _photo(picture: Image.Image) -> str:
     """A small copy as a data URI."""
     small = picture.copy()
     small.thumbnail((PHOTO, PHOTO))
-    file = io.BytesIO()
-    small.save(file, "jpeg", quality=85)
-    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+    return inputs.thumbnail_uri(small)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.drawing.grids import MAX_PICTURES, scale_of, side_of
 from roadict.drawing.numbers import number
 from roadict.metrics import STABLE
 from roadict.pictures import SuperResolution
@@ -16,7 +17,6 @@ from roadict.pictures.restoration import centred
 from roadict.tensors import is_sparse
 from roadict.wording import agree
 
-MAX_ATOMS = 256
 USERS = 6
 """Strongest users of an atom that are drawn."""
 MAX_LENGTH = 128
@@ -53,7 +53,7 @@ def signal_uses(
     stability : array of shape (n_components,), or None
         If it is known; atoms below ``STABLE`` are "doubted".
     """
-    order = np.argsort(-usage, kind="stable")[:MAX_ATOMS]
+    order = np.argsort(-usage, kind="stable")[:MAX_PICTURES]
     points = _points(atoms.shape[1])
     count = min(USERS, max(1, MAX_VALUES // (len(order) * len(points))))
     shown: dict[str, str] = {}
@@ -61,9 +61,9 @@ def signal_uses(
     for k in order:
         users = []
         for row in _strongest(codes, k, count):
-            top = _top(signals[row])
+            top = scale_of(signals[row])
             coefficient = float(codes[row, k])
-            users.append([int(row) + 1, _signed(coefficient), coefficient * _top(atoms[k]) / top])
+            users.append([int(row) + 1, _signed(coefficient), coefficient * scale_of(atoms[k]) / top])
             shown[str(row + 1)] = _packed(signals[row][points] / top)
         text = _share(round(usage[k] * len(signals)), len(signals), "signal", "signals")
         doubted = stability is not None and bool(stability[k] < STABLE)
@@ -71,7 +71,7 @@ def signal_uses(
             text += f", stability {number(stability[k])}{': not to be trusted' * doubted}"
         values = _packed(own(atoms[k])[points])
         described.append({"name": int(k) + 1, "text": text, "values": values, "users": users, "doubted": doubted})
-    return {"side": _side(atoms), "atoms": described, "signals": shown}
+    return {"side": side_of(atoms.shape[1]), "atoms": described, "signals": shown}
 
 
 def place_uses(atoms: Atoms, picture: NDArray[np.float32]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def place_uses(atoms: Atoms, picture: NDArray[np.float32]) -> dict[str, Any]:
     atoms : array of shape (n_components, side * side)
     picture : array of shape (height, width)
     """
-    side, (height, width) = _side(atoms), picture.shape
+    side, (height, width) = side_of(atoms.shape[1]), picture.shape
     step = max(1, math.ceil(math.sqrt((height - side + 1) * (width - side + 1) / MAX_PATCHES)))
     rows, columns = (np.arange(0, length - side + 1, step) for length in (height, width))
     windows = np.lib.stride_tricks.sliding_window_view(picture, (side, side))
@@ -106,7 +106,7 @@ def _places(atoms: Atoms, patches: PatchCodes, width: int, height: int) -> dict[
     codes, step = np.abs(patches.codes), patches.step
     counts = np.count_nonzero(codes, axis=0)
     described = []
-    for k in np.argsort(-counts, kind="stable")[:MAX_ATOMS]:
+    for k in np.argsort(-counts, kind="stable")[:MAX_PICTURES]:
         users = np.flatnonzero(codes[:, k])
         strengths = np.ceil(255 * codes[users, k] / max(codes[users, k].max(initial=0), 1e-30))
         text = _share(counts[k], len(codes), "patch", "patches")
@@ -119,7 +119,7 @@ def _places(atoms: Atoms, patches: PatchCodes, width: int, height: int) -> dict[
 
 def own(atom: Atoms) -> Atoms:
     """Scale an atom to a largest magnitude of one."""
-    scaled: Atoms = atom / _top(atom)
+    scaled: Atoms = atom / scale_of(atom)
     return scaled
 
 
@@ -135,19 +135,10 @@ def _strongest(codes: Any, k: int, count: int) -> Sequence[int]:
     return [int(row) for row in largest if column[row] != 0]
 
 
-def _side(atoms: Atoms) -> int:
-    """Side of square atoms, which are drawn as pictures; 0 for others."""
-    side = math.isqrt(atoms.shape[1])
-    return side if side**2 == atoms.shape[1] else 0
-
-
 def _points(length: int) -> NDArray[np.intp]:
-    square = math.isqrt(length) ** 2 == length
-    return np.arange(length) if square else np.linspace(0, length - 1, min(length, MAX_LENGTH)).round().astype(int)
-
-
-def _top(values: NDArray[Any]) -> float:
-    return float(np.nanmax(np.abs(values), initial=0)) or 1.0
+    if side_of(length):
+        return np.arange(length)
+    return np.linspace(0, length - 1, min(length, MAX_LENGTH)).round().astype(np.intp)
 
 
 def _signed(value: float) -> str:

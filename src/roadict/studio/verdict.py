@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from roadict.drawing.numbers import number
-from roadict.metrics import match_atoms
 from roadict.studio.jobs import Job
 from roadict.studio.panels import bound_of
 from roadict.wording import agree, plural
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
-FOUND = 0.99
-"""|Cosine| from which a planted atom counts as found; the demo has the same."""
 MORE_ITERATIONS = 10
 """How many times as many iterations to try."""
 ATOMS, ERROR_BOUND, SEED = "Atoms", "Error bound", "Seed"
@@ -59,19 +56,6 @@ def verdict(job: Job, model: Any) -> Verdict:
 def messages(job: Job) -> list[str]:
     """Messages of the command without the advice that the verdict words for the page."""
     return [line for line in job.messages if _DENSE not in line and _OPTION not in line]
-
-
-def found_atoms(atoms: "NDArray[np.floating]", truth: "NDArray[np.floating]") -> str:
-    """Say how many of the planted atoms were found.
-
-    Examples
-    --------
-    >>> found_atoms(np.array([[0.0, -1.0], [0.6, 0.8]]), np.eye(2))
-    '1 of 2'
-    """
-    indices, signs = match_atoms(atoms, truth)
-    partners = np.where(indices[:, None] >= 0, atoms[indices] * signs[:, None], 0)
-    return f"{int((np.sum(truth * partners, axis=1) > FOUND).sum())} of {len(truth)}"
 
 
 def residuals_of(history: Any) -> list[str]:

@@ -22,7 +22,7 @@ MAX_SIDE = 900
 
 def side_by_side(first: Job, second: Job) -> str:
     """Show two finished jobs next to each other, with what differs."""
-    kinds = [job.command.arguments[0] == "learn" for job in (first, second)]
+    kinds = [job.command.task == "learn" for job in (first, second)]
     if all(kinds):
         models = [load(job.result) for job in (first, second)]
         drawn, verdict = _atoms(*(model.components_ for model in models))

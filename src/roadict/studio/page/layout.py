@@ -80,7 +80,7 @@ def _connect(page: Any, queue: JobQueue, past: PastRuns, strip: Strip, tabs: Any
         try:
             live = [job for job in queue.unfinished() if job.folder.name == name]
             job = live[0] if live else past.open(name)
-            tab = "signals" if job.command.arguments[0] == "learn" else "pictures"
+            tab = "signals" if job.command.task == "learn" else "pictures"
             return {tabs: gr.update(selected=tab), **by_name[tab].look_at(job, request)}
         except (ValueError, OSError) as error:
             raise gr.Error(str(error)) from error

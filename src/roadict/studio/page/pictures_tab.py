@@ -222,7 +222,7 @@ class PicturesTab(Tab):
         return super()._nothing() | {self.slider: gr.update(visible=False, value=None)}
 
     def _finish(self, job: Job) -> Update:
-        mask, task = job.mask, job.command.arguments[0]
+        mask, task = job.mask, job.command.task
         compared = comparison.compare(job.source, job, task, find_truth(self._samples, job.source))
         result = show_picture(job, compared, "#pictures-slider")
         return {

@@ -141,9 +141,11 @@ const explore = section => {
   choose(0);
 };
 
-// The two pictures of the slider, as soon as it has those of this run.
-const picture = async (slider, name) => {
+// A picture of the slider, as soon as it has those of this run; null if another run is shown before.
+const picture = async (section, name) => {
+  const slider = section.dataset.slider;
   for (let tries = 0; tries < 300; tries++) {
+    if (!section.isConnected) return null;
     const found = [...document.querySelectorAll(slider + " img")].find(image => new RegExp(`[/\\\\]${name}\\.png`).test(decodeURIComponent(image.src)));
     if (found) {
       const image = make("img", { src: found.src });
@@ -156,9 +158,10 @@ const picture = async (slider, name) => {
 };
 
 const magnify = async section => {
-  const { slider, run, task, truth, mark = "" } = section.dataset, views = {}, marked = [1, 3, 5].map(i => parseInt(mark.slice(i, i + 2), 16));
+  const { run, task, truth, mark = "" } = section.dataset, views = {}, marked = [1, 3, 5].map(i => parseInt(mark.slice(i, i + 2), 16));
   section.querySelectorAll("canvas").forEach(canvas => { views[canvas.dataset.view] = canvas; });
-  const [before, after] = await Promise.all([picture(slider, `before-${run}`), picture(slider, `after-${run}`)]);
+  const [before, after] = await Promise.all([picture(section, `before-${run}`), picture(section, `after-${run}`)]);
+  if (!before || !after) return;
   const shown = { before, after };
   if (truth) { shown.truth = make("img", { src: truth }); await shown.truth.decode(); }
   const wide = after.naturalWidth, high = after.naturalHeight, at = { x: section.dataset.x * wide, y: section.dataset.y * high };
