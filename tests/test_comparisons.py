@@ -126,7 +126,7 @@ def test_a_weight_is_tuned_on_seeds_that_are_not_reported(module, monkeypatch):
         return {"atoms": [[truth.dictionary + each * noise for truth in drawn] for each in spread]}
 
     monkeypatch.setattr(peers, "run_peer", run_peer)
-    assert peers.tuned_weight("spams", PROBLEM, 300) == peers.WEIGHTS[3]
+    assert peers.tuned_weight("spams", PROBLEM, 300) == peers.WEIGHTS["spams"][3]
     assert peers.tuned_weight("dictlearn", PROBLEM, 300) is None
     assert min(used) >= 90_000
     assert peers.FIRST_SEED + 1000 < 90_000
