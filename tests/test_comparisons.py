@@ -195,3 +195,16 @@ def test_tables_and_charts_show_the_peers_at_equal_cpu_time(module, monkeypatch,
         assert f">{value}  {name}<" in chart
     assert "0.41" not in chart
     assert "0.999" not in chart
+
+
+def test_the_chart_of_the_coders_names_the_threads(module, monkeypatch, tmp_path):
+    charts = module("charts")
+    header = "| coder | threads | roadict | scikit-learn |\n|---|---|---|---|\n"
+    lines = "| OMP | 1 | 0.5 s | 3.0 s |\n| OMP | 2 | 0.3 s | 2.0 s |\n"
+    (tmp_path / "RESULTS.md").write_text(f"# Measured\n\n## Coders\n\n{header}{lines}\n")
+    monkeypatch.setattr(charts, "RESULTS", tmp_path / "RESULTS.md")
+    [chart] = charts.coders()
+    at = [
+        chart.index(text) for text in (">OMP, 1 thread<", ">0.5 s  roadict<", ">OMP, 2 threads<", ">2 s  scikit-learn<")
+    ]
+    assert at == sorted(at)
