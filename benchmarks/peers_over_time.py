@@ -14,11 +14,10 @@ import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
-from peers import compile_road, run_peer, share_found  # first: it sets the threads
+from peers import NAMES, compile_road, draw, run_peer, share_found, tuned_weight  # first: it sets the threads
 from results import table, write_section
 
 from roadict import ROAD
-from roadict.synthetic import planted
 
 FIRST_SEED = 51_000
 PROBLEMS = [((16, 32, 3, 200), None), ((32, 64, 6, 800), None), ((16, 32, 3, 400), 20)]
@@ -31,6 +30,8 @@ ITERATIONS = {
 }
 STOPS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, np.inf)
 """CPU seconds after which a fit of ROAD is stopped."""
+ENOUGH = 5.0
+"""Mean CPU seconds of the last fits of a peer: no larger number of iterations is tried."""
 AFTER = 1.5
 """A fit is shown up to this many times its seconds."""
 MARKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -58,11 +59,14 @@ def road_course(truth, n_components, seed):
     return course
 
 
-def peer_courses(name, truths, problem, seeds, noisy):
+def peer_courses(name, truths, problem, seeds, snr):
     """The same for every seed, by numbers of iterations; and the version of the package."""
-    atoms, seconds, version = run_peer(name.lower(), truths, problem, seeds, ITERATIONS[name], noisy=noisy)
-    found = [[share_found(each, truth) for each, truth in zip(row, truths, strict=True)] for row in atoms]
-    return [list(zip(*course, strict=True)) for course in zip(seconds.T, np.transpose(found), strict=True)], version
+    peer = name.lower()
+    weight = tuned_weight(peer, problem, NAMES[peer][1], snr) or 0.0
+    fits = run_peer(peer, truths, problem, seeds, ITERATIONS[name], weight, enough=ENOUGH)
+    found = [[share_found(each, truth) for each, truth in zip(row, truths, strict=True)] for row in fits["atoms"]]
+    courses = zip(fits["seconds"].T, np.transpose(found), strict=True)
+    return [list(zip(*course, strict=True)) for course in courses], str(fits["version"])
 
 
 def at_marks(courses, *, ended):
@@ -82,11 +86,9 @@ def measure(problem, snr, trials):
     """Rows of a problem, by learner, and the versions."""
     n_features, n_components, sparsity, n_samples = problem
     seeds = [FIRST_SEED + trial for trial in range(trials)]
-    truths = [
-        planted(n_samples, n_features, n_components, sparsity=sparsity, snr_db=snr, random_state=seed) for seed in seeds
-    ]
+    truths = draw(problem, seeds, snr)
     fits = [delayed(road_course)(truth, n_components, seed) for truth, seed in zip(truths, seeds, strict=True)]
-    peers = [delayed(peer_courses)(name, truths, problem, seeds, snr is not None) for name in ITERATIONS]
+    peers = [delayed(peer_courses)(name, truths, problem, seeds, snr) for name in ITERATIONS]
     results = Parallel(2, batch_size=1)([*peers, *fits])
     courses, versions = zip(*results[: len(peers)], strict=True)
     found = {"ROAD": results[len(peers) :], **dict(zip(ITERATIONS, courses, strict=True))}
@@ -118,7 +120,7 @@ def main(trials):
     body = (
         "Share of the planted atoms found (correlation above 0.99) after seconds of CPU, one thread each; means of "
         f"{trials} seeds. ROAD: defaults, nothing told of noise or sparsity, several starts. The others: one start; "
-        f"l1 weights tuned on other seeds, dictlearn (uaksvd) with the true S. {used}.\n\n"
+        f"l1 weights tuned for every problem on other seeds, dictlearn (uaksvd) with the true S. {used}.\n\n"
     )
     command = f"python benchmarks/peers_over_time.py --trials {trials}"
     write_section("Atoms found over time", command, body + table(header, rows))

@@ -1,5 +1,6 @@
 """Writes the results of a benchmark to a section of RESULTS.md, with its command, commit and a digest of the code."""
 
+import ast
 import os
 import platform
 import re
@@ -10,10 +11,22 @@ from importlib import metadata
 from pathlib import Path
 
 from roadict import __version__
-from roadict.experiments.provenance import COMMIT_VARIABLE, code_digest
+from roadict.experiments.provenance import COMMIT_VARIABLE, PACKAGE, code_digest
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
+ROOT = Path(__file__).parents[1]
 HEAD = "# Measured\n\nEach section is written by the command under its title; ratios are from one run.\n"
+NOT_IMPORTED = {
+    "checkpoints.py": [
+        *((PACKAGE, f"{name}/*.py") for name in ("checkpoints", "cli", "files")),
+        (PACKAGE, "__main__.py"),
+    ],
+    "compile.py": [(PACKAGE, "precompile.py"), (PACKAGE, "kernel_cache.py"), (PACKAGE, "progress/compiling.py")],
+    "engines.py": [(PACKAGE, "estimators/road.py")],
+    "examples.py": [(ROOT, "examples/plot_*.py"), (PACKAGE, "plotting.py"), (PACKAGE, "drawing/*.py")],
+    "imports.py": [(PACKAGE, "**/*.py")],
+}
+"""Folders and patterns of files that a script measures and does not import, or that no number depends on elsewhere."""
 
 
 def table(header, rows):
@@ -53,9 +66,29 @@ def write_section(title, command, body):
 
 
 def measured_code(command):
-    """Digest of what a command runs: its script, and all that this imports from roadict and from its own folder."""
+    """Digest of what a command runs: its script, programs that this names, all that they import, and NOT_IMPORTED."""
     [script] = [Path(__file__).with_name(Path(word).name) for word in command.split() if word.endswith(".py")]
-    return code_digest([script], skipped=[Path(__file__)])
+    scripts = _with_neighbours(script)
+    more = [
+        path for each in scripts for folder, files in NOT_IMPORTED.get(each.name, ()) for path in folder.glob(files)
+    ]
+    return code_digest([*scripts, *more], skipped=[Path(__file__)])
+
+
+def _with_neighbours(script):
+    """A script, and the files of its folder that it or one of them imports, or names in a text: as a program to run."""
+    found, waiting = set(), [script]
+    while waiting:
+        if (path := waiting.pop()) in found or path == Path(__file__):
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [f"{alias.name}.py" for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [f"{node.module}.py"] if isinstance(node, ast.ImportFrom) else []
+            names += [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+            beside = [path.with_name(name) for name in names if re.fullmatch(r"\w+\.py", name)]
+            waiting += [neighbour for neighbour in beside if neighbour.is_file()]
+    return found
 
 
 def _commit():

@@ -1,7 +1,7 @@
 """List the sections of RESULTS.md that are older than the code they measure: python benchmarks/stale.py
 
-A section names a digest of its script and of all that this imports from roadict, without comments and docstrings. The
-exit status is 1 if any is listed.
+A section names a digest of its script, of programs that this runs and of all that they import from roadict, without
+comments and docstrings. Sections of uncommitted code are listed too. The exit status is 1 if any is listed.
 """
 
 import re
@@ -24,6 +24,8 @@ def stale_sections(text):
             yield title, head[2], "names no commit and no code"
         elif written[2] != measured_code(head[2]):
             yield title, head[2], f"the code has changed since commit {written[1]}"
+        elif written[1].endswith("-dirty"):
+            yield title, head[2], f"measured with uncommitted changes, commit {written[1]}"
 
 
 def main():

@@ -1,13 +1,14 @@
 """Write the table of packages on README's first screen, which the home page includes: python docs/peers_table.py
 
-Errors and times are those of one problem in the section "ROAD beside its peers" of benchmarks/RESULTS.md. What the
-packages can do is told by their sources, in the versions that this section names.
+Errors and times are those of one problem in the section "ROAD beside its peers" of benchmarks/RESULTS.md, where the
+others have as many starts as ROAD's CPU seconds allow. What the packages can do is told by their sources, in the
+versions that this section names.
 """
 
 import re
 from pathlib import Path
 
-from charts import rows
+from charts import beside_peers
 
 from roadict.files.atomic import atomic_write
 
@@ -27,10 +28,8 @@ ABILITIES = {
 
 def table():
     """Return the table as Markdown."""
-    measured = {}
-    for row in rows("ROAD beside its peers"):
-        if PROBLEM.items() <= row.items():
-            measured.setdefault(row["method"].strip("*").split(",")[0], [row["mean error"], row["CPU seconds"]])
+    found = [(learner, row) for learner, row in beside_peers() if PROBLEM.items() <= row.items()]
+    measured = {learner: [row["mean error"], row["CPU seconds"]] for learner, row in found}
     lines = [[name, *measured[name], *can.split(", ")] for name, can in ABILITIES.items()]
     lines[0][0] = "**roadict**"
     return "\n".join("| " + " | ".join(line) + " |" for line in [HEADER, ["---"] * len(HEADER), *lines])

@@ -1,5 +1,7 @@
 """benchmarks/stale.py lists the sections of RESULTS.md that are older than the code they measure."""
 
+import importlib
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SCRIPT = "import other\nfrom results import write_section\nfrom roadict import metrics\n"
+OTHER = 'LENGTH = 3\nPROGRAM = "worker.py"\n'
 RECORD = "from results import write_section; write_section('Speed', 'python benchmarks/speed.py --trials 3', '1 s')"
 
 
@@ -20,13 +23,15 @@ def folder(tmp_path):
     for name in ("results.py", "stale.py"):
         shutil.copy(BENCHMARKS / name, benchmarks)
     (benchmarks / "speed.py").write_text(SCRIPT)
-    (benchmarks / "other.py").write_text("LENGTH = 3\n")
+    (benchmarks / "other.py").write_text(OTHER)
+    (benchmarks / "worker.py").write_text("import helper\n")
+    (benchmarks / "helper.py").write_text("TURNS = 2\n")
     python(benchmarks, "-c", RECORD)
     return benchmarks
 
 
-def python(folder, *arguments):
-    environment = {"PYTHONPATH": str(folder), "ROADICT_COMMIT": "0123456789"}
+def python(folder, *arguments, commit="0123456789"):
+    environment = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "ROADICT_COMMIT": commit}
     return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
@@ -39,12 +44,12 @@ def listed(folder):
 
 def test_a_new_section_is_not_stale_whatever_comments_say(folder):
     assert listed(folder) == "0 of 1 sections are stale\n"
-    (folder / "other.py").write_text("# atoms\nLENGTH = 3\n")
+    (folder / "other.py").write_text("# atoms\n" + OTHER)
     assert listed(folder) == "0 of 1 sections are stale\n"
 
 
-@pytest.mark.parametrize("changed", ["speed.py", "other.py"])
-def test_a_change_of_the_script_or_of_what_it_imports_is_noticed(folder, changed):
+@pytest.mark.parametrize("changed", ["speed.py", "other.py", "worker.py", "helper.py"])
+def test_a_change_of_the_script_or_of_what_it_imports_or_runs_is_noticed(folder, changed):
     with (folder / changed).open("a") as file:
         file.write("MORE = 1\n")
     assert listed(folder).startswith(
@@ -58,3 +63,33 @@ def test_a_section_without_commit_is_stale(folder):
     assert listed(folder).startswith("Speed: names no commit and no code; run: python benchmarks/speed.py\n")
     (folder / "RESULTS.md").write_text(head + "Measured by hand.\n")
     assert listed(folder).startswith("Speed: no command under its title\n")
+
+
+def test_a_section_of_uncommitted_code_is_listed(folder):
+    python(folder, "-c", RECORD, commit="0123456789-dirty")
+    assert listed(folder).startswith("Speed: measured with uncommitted changes, commit 0123456789-dirty; run: python")
+
+
+def test_the_gallery_is_stale_when_an_example_has_changed(folder):
+    example = folder.parent / "examples" / "plot_letters.py"
+    example.parent.mkdir()
+    example.write_text("ATOMS = 16\n")
+    (folder / "examples.py").write_text("EXAMPLES = 'plot_*.py'\n")
+    python(folder, "-c", RECORD.replace("speed.py --trials 3", "examples.py"))
+    assert listed(folder) == "0 of 1 sections are stale\n"
+    example.write_text("ATOMS = 17\n")
+    assert listed(folder).startswith("Speed: the code has changed since commit 0123456789; run: python")
+
+
+def test_files_that_a_benchmark_measures_without_importing_them_exist(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    results = importlib.import_module("results")
+    for script, patterns in results.NOT_IMPORTED.items():
+        assert (BENCHMARKS / script).is_file()
+        for folder, pattern in patterns:
+            assert list(folder.glob(pattern)), f"{script}: nothing is called {pattern}"
+
+
+def test_what_results_names_is_not_measured_by_every_script(folder):
+    (folder / "examples.py").write_text("EXAMPLES = 'plot_*.py'\n")
+    assert listed(folder) == "0 of 1 sections are stale\n"
