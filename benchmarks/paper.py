@@ -13,7 +13,7 @@ import numpy as np
 from roadict.drawing.curves import FLOOR, MIN_QUARTILES
 from roadict.experiments.figures import curves
 from roadict.experiments.intervals import needed
-from roadict.experiments.judgement import FOUND, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
+from roadict.experiments.judgement import FOUND, GREEDY, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
 from roadict.experiments.methods import BASELINES
 from roadict.experiments.page import make_page, origins
 from roadict.experiments.published import doubts, published
@@ -229,7 +229,7 @@ def engine_summary(rows):
 
 def recovery_body(experiment, panel, rows):
     parts = []
-    for measure, words in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
+    for measure, words in (("error", "optimal matching"), ("error_greedy", GREEDY)):
         values = by_samples(rows, panel.name, measure)
         numbers = sorted({n for points in values.values() for n in points})
         lines = [

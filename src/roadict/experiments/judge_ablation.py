@@ -27,7 +27,7 @@ def judge_ablation(rows: list[Row]) -> list[Verdict]:
     """Compare ROAD's defaults with the others, and with ROAD without one of its ingredients."""
     problems = found_by_problem(rows)
     if not problems:
-        return [Verdict("ablation", claim, TOO_FEW, "No trial has rows of all methods.") for claim in CLAIMS]
+        return [Verdict("ablation", claim, TOO_FEW, "No trial has rows of all methods.", ours=True) for claim in CLAIMS]
     return [_against_the_others(problems), _of_the_ingredients(problems)]
 
 
@@ -73,7 +73,7 @@ def _against_the_others(problems: dict[str, Found]) -> Verdict:
         f"At {sum(held)} of {plural(len(held), 'problem')} ROAD's defaults find the dictionary more often than the "
         "best of the others, by more than two standard errors of the paired difference."
     )
-    return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table))
+    return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
 
 
 def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
@@ -87,7 +87,7 @@ def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
         f"{sum(held)} of {plural(len(held), 'ingredient')} find more dictionaries at some problem, by more than two "
         "standard errors of the paired difference."
     )
-    return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table))
+    return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
 
 
 def _trials(problems: dict[str, Found]) -> int:

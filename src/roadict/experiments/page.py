@@ -12,7 +12,7 @@ from roadict.drawing.markup import render
 from roadict.drawing.shown import Shown, shown, with_differences
 from roadict.experiments.figures import Strip, curves, dot_plot, ranked
 from roadict.experiments.images import GIVEN
-from roadict.experiments.judgement import MIN_TRIALS, OUTCOMES, Verdict
+from roadict.experiments.judgement import GREEDY, MIN_TRIALS, OUTCOMES, Verdict
 from roadict.experiments.plan import Experiment, Panel, PlantedProblem
 from roadict.experiments.provenance import UNKNOWN
 from roadict.experiments.published import PAPER_SOURCE, doubts, published
@@ -214,7 +214,7 @@ def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Seq
     # As in the figure: by the end of the line, from top to bottom.
     order = sorted(lines, key=lambda line: -line.points[max(line.points)].mean)
     tables = []
-    for measure, matching in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
+    for measure, matching in (("error", "optimal matching"), ("error_greedy", GREEDY)):
         by_number = by_samples(rows, panel.name, measure)
         numbers = sorted({n for points in by_number.values() for n in points})
         body = [
