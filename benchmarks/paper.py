@@ -324,7 +324,7 @@ def recovery_figure(experiment, rows):
         axes.set(yscale="log", title=panel.title, xlabel="iterations" if along else "samples", ylabel="recovery error")
         axes.set_xscale("log" if along else "linear")
         if floored:  # a log scale has no zero
-            axes.yaxis.set_major_formatter(lambda value, _: f"{'≤ ' * (value <= 1.01 * FLOOR)}{value:g}")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{'≤ ' if value <= 1.01 * FLOOR else ''}{value:g}")
             axes.set_ylim(bottom=FLOOR / 2)
         axes.grid(axis="y", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)

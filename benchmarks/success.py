@@ -11,6 +11,7 @@ from roadict.experiments.intervals import share_interval
 from roadict.experiments.judge_ablation import OTHERS, found_by_problem, gains, judge_ablation, name_problem
 from roadict.experiments.judgement import DEFAULTS, FOUND, MIN_TRIALS
 from roadict.experiments.summary import by_samples, of_experiment
+from roadict.wording import plural
 
 PANEL = "16-32-3"
 """The panel of the figure: the one with several numbers of samples."""
@@ -123,8 +124,8 @@ def gains_words(rows):
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return (
         "Shares of planted dictionaries that ROAD's defaults find, and the same without one addition at the same CPU "
-        f"time; means over {added[0].problems} problems, {added[0].trials} trials of each at least, plus and minus two "
-        f"standard errors:\n\n{text}"
+        f"time; means over {added[0].problems} problems, at least {plural(added[0].trials, 'trial')} of each, plus and "
+        f"minus two standard errors:\n\n{text}"
     )
 
 

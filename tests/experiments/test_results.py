@@ -115,6 +115,16 @@ def test_the_stored_rows_make_the_published_page(repository, roadict):
     assert {path.name: path.read_bytes() for path in (target / "rows").iterdir()} == before
 
 
+def test_errors_below_the_scale_are_drawn_as_at_most(repository):
+    rows = [*rows_of("noisy", 1, "road", "m"), *rows_of("noisy", 1, "others", "m")]
+    for row in rows:
+        row["result"]["error"] = 1e-9
+    figure = paper.recovery_figure(EXPERIMENTS["noisy"], rows)
+    figure.savefig(repository / "noisy.png")  # ticks are numbers of NumPy
+    assert figure.axes[0].yaxis.get_major_formatter()(np.float64(1e-6), 0) == "≤ 1e-06"
+    assert figure.axes[0].yaxis.get_major_formatter()(np.float64(1e-5), 0) == "1e-05"
+
+
 def test_too_many_rows_for_the_repository_are_refused(repository, monkeypatch):
     monkeypatch.setattr(paper, "MAX_STORED", 1000)
     with pytest.raises(ValueError, match=r"bytes compressed, and at most 1,000"):
@@ -238,7 +248,7 @@ def test_the_gains_of_the_additions_are_written(with_ablation):
     page = (with_ablation / "docs" / "paper-to-code.md").read_text(encoding="utf-8")
     assert page.startswith("Gains:\n")
     text = block("gains", page)
-    assert "means over 7 problems, 2 trials of each at least" in text
+    assert "means over 7 problems, at least 2 trials of each" in text
     # Of 7 problems one has 100 samples. Without the finish half of the trials at 300, 350 and 400 succeed.
     assert "| the finish | 86 % | 21 % | +64 ± 25 | at 3 of 7 problems |" in text
     assert "| restarts | 86 % | 43 % | +43 ± 35 | at 0 of 7 problems |" in text
