@@ -49,7 +49,8 @@ def success_figure(rows, colours):
         return None
     figure = Figure(figsize=(7.4, 3.5), layout="constrained")
     axes, width = figure.add_subplot(), max(numbers) - min(numbers) or 1
-    heights = spaced([points[numbers[-1]].value for points in shares.values()], GAP, 0, 1)
+    ends = [points[numbers[-1]].value for points in shares.values()]
+    heights = spaced(ends[::-1], GAP, 0, 1)[::-1]  # of equal ones the first is on top
     for index, (method, points) in enumerate(shares.items()):
         colour, shift = colours[INDICES[method]], APART * width * (index - 1)
         xs = [number + shift for number in points]
