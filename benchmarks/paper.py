@@ -1,4 +1,4 @@
-"""Write docs/results and README's headline block from the rows of roadict reproduce.
+"""Write docs/results, README's blocks and what the additions gain from the rows of roadict reproduce.
 
 python benchmarks/paper.py DIR [DIR ...], with output folders of reproduce, from this machine or others. The rows are
 stored beside the results, in docs/results/rows; roadict report docs/results/rows makes docs/results/report.html again.
@@ -13,10 +13,10 @@ import numpy as np
 from roadict.drawing.curves import FLOOR, MIN_QUARTILES
 from roadict.experiments.figures import curves
 from roadict.experiments.intervals import needed
-from roadict.experiments.judgement import FOUND, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
+from roadict.experiments.judgement import FOUND, GREEDY, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
 from roadict.experiments.methods import BASELINES
 from roadict.experiments.page import make_page, origins
-from roadict.experiments.published import doubts, published
+from roadict.experiments.published import doubts, published, unjudged
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import PACKED, pack, read_folder, read_folders
 from roadict.experiments.selection import current
@@ -26,11 +26,13 @@ from roadict.files.atomic import atomic_write
 from roadict.plotting import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "docs"))
+sys.path += [str(ROOT / "docs"), str(ROOT / "benchmarks")]
 
 from figures import for_dark_pages  # noqa: E402
+from success import ablation_words, gains_words, problems_figure, success_figure, success_words  # noqa: E402
 
-BEGIN, END = "<!-- results: python benchmarks/paper.py DIR -->", "<!-- /results -->"
+RESULTS, SUCCESS, GAINS = "results", "success", "gains"
+"""Names of the blocks that are written into pages, between two comments."""
 COLOURS = ("#0b5fc0", "#c2185b", "#2e7d32", "#b85c00", "#6a3fb5", "#007c8f", "#7d6b00", "#8d5a4a", "#626b78")
 MAX_STORED = 3_000_000
 """Bytes of stored rows that the repository takes."""
@@ -38,22 +40,37 @@ STYLES = {"ours": {"linewidth": 2.4}, "": {"linewidth": 1.4}, "added": {"linewid
 
 
 def main(folders, root=ROOT):
-    """Write figures, summary, rows, page and README's block."""
-    rows, readme = joined(folders), root / "README.md"
+    """Write figures, summary, rows, page, and the blocks of README and "From the paper to the code"."""
+    rows = joined(folders)
     block = headline(rows)
-    text = with_block(readme.read_text(encoding="utf-8"), block)
+    blocks = {
+        root / "README.md": {SUCCESS: success_words(rows, "docs/results/"), RESULTS: block},
+        root / "docs" / "paper-to-code.md": {GAINS: gains_words(rows)},
+    }
+    texts = {path: with_blocks(path, own) for path, own in blocks.items()}
     target = root / "docs" / "results"
     target.mkdir(parents=True, exist_ok=True)
-    for name, experiment in EXPERIMENTS.items():
-        own = of_experiment(rows, name)
-        if own:
-            draw = table_figure if experiment.pictures else recovery_figure
-            figure = draw(experiment, own)
-            save_figure(figure, target / f"{name}.png", dpi=130)
-            save_figure(for_dark_pages(figure), target / f"{name}-dark.png", dpi=130)  # the site shows it on dark pages
+    for name, figure in drawn(rows).items():
+        save_figure(figure, target / f"{name}.png", dpi=130)
+        save_figure(for_dark_pages(figure), target / f"{name}-dark.png", dpi=130)  # the site shows it on dark pages
     store(rows, target)
     (target / "README.md").write_text(summary(rows, block), encoding="utf-8")
-    readme.write_text(text, encoding="utf-8")
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+
+
+def drawn(rows):
+    """Figures by name: of every experiment with rows, and of success over the number of samples."""
+    figures = {}
+    for name, experiment in EXPERIMENTS.items():
+        if own := of_experiment(rows, name):
+            if experiment.of_paper:
+                figures[name] = (table_figure if experiment.pictures else recovery_figure)(experiment, own)
+            else:
+                figures[name] = problems_figure(experiment, own, COLOURS)
+    if (success := success_figure(rows, COLOURS)) is not None:
+        figures["success"] = success
+    return figures
 
 
 def joined(folders):
@@ -80,32 +97,51 @@ def store(rows, target):
         file.write(make_page(read_folder(folder), [folder]).encode())
 
 
-def with_block(text, block):
-    """Insert the block between the markers."""
-    head, mark, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not (mark and end):
-        raise ValueError(f"README.md has no place for the results; put the lines {BEGIN} and {END} into it")
-    return f"{head}{BEGIN}\n{block}\n{END}{tail}"
+def marked(name, block):
+    """A block between its two comments."""
+    return "\n".join(line for line in (f"<!-- {name}: python benchmarks/paper.py DIR -->", block, end_of(name)) if line)
+
+
+def end_of(name):
+    return f"<!-- /{name} -->"
+
+
+def with_blocks(path, blocks):
+    """The text of a page with these blocks between their comments."""
+    text = path.read_text(encoding="utf-8")
+    for name, block in blocks.items():
+        begin = marked(name, "").splitlines()[0]
+        head, mark, rest = text.partition(begin)
+        _, end, tail = rest.partition(end_of(name))
+        if not (mark and end):
+            raise ValueError(
+                f"{path.name} has no place for the {name}; put the lines {begin} and {end_of(name)} into it"
+            )
+        text = f"{head}{marked(name, block)}{tail}"
+    return text
 
 
 def headline(rows):
-    """The headline: how many claims hold, samples needed, PSNR, number of trials."""
+    """The headline: who finds the dictionary, how many claims hold, samples needed, PSNR, number of trials."""
+    needed_head = ["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials of each"]
+    psnr_head = ["", "ROAD, ρ = 10", "ROAD", "best of the others", "random patches", "trials of each"]
     parts = [
-        f"{claims(rows)} Samples until the mean recovery error stays below {FOUND:g}, interpolated, with 95 % "
-        "intervals:",
-        table(["", "ROAD, ρ = 10", "ROAD, our defaults", "best of the others", "trials of each"], recovery_lines(rows)),
-        "PSNR of enlarged pictures, all patches coded by the Lasso:",
-        table(
-            ["", "ROAD, ρ = 10", "ROAD", "best of the others", "random patches", "trials of each"], picture_lines(rows)
+        ablation_words(rows),
+        claims(rows),
+        below(
+            f"Samples until the mean recovery error stays below {FOUND:g}, interpolated, with 95 % intervals:",
+            table(needed_head, recovery_lines(rows)),
         ),
+        below("PSNR of enlarged pictures, all patches coded by the Lasso:", table(psnr_head, picture_lines(rows))),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def claims(rows):
     """How many claims hold; tentative ones are counted apart."""
-    found = [verdict for verdict in verdicts(rows) if EXPERIMENTS[verdict.experiment].of_paper]
+    found = [verdict for verdict in verdicts(rows) if not verdict.ours]
+    if not found:
+        return ""
     number = Counter(verdict.outcome for verdict in found if not verdict.tentative)
     words = {outcome: "with too few rows" if outcome == TOO_FEW else outcome for outcome in OUTCOMES}
     parts = [f"{number[outcome]} {words[outcome]}" for outcome in OUTCOMES if number[outcome]]
@@ -168,7 +204,8 @@ def summary(rows, block):
         "Written by `python benchmarks/paper.py` from rows of `roadict reproduce`; every number comes from them. An "
         "error is one minus the mean correlation of the true atoms with their matched learned ones. Settings, bounds: "
         "[decision 10](../decisions/0010-experiments.md).",
-        f"{BEGIN}\n{block}\n{END}",
+        success_words(rows, ""),
+        marked(RESULTS, block),
         "The rows are in `docs/results/rows`, compressed; `roadict report docs/results/rows` makes the page "
         "[report.html](report.html) of them.",
         "## Claims and verdicts",
@@ -183,7 +220,7 @@ def summary(rows, block):
         own = of_experiment(rows, name)
         if own:
             parts += section(experiment, own)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def failures(rows):
@@ -191,9 +228,9 @@ def failures(rows):
     found = [
         f"{EXPERIMENTS[verdict.experiment].paper}, {verdict.claim}: {verdict.label}."
         for verdict in verdicts(rows)
-        if verdict.outcome in ("partly", "not reproduced") and EXPERIMENTS[verdict.experiment].of_paper
+        if verdict.outcome in ("partly", "not reproduced") and not verdict.ours
     ]
-    return [*found, *doubts(rows)] or ["Nowhere in these rows."]
+    return [*found, *unjudged(rows, verdicts(rows)), *doubts(rows)] or ["Nowhere in these rows."]
 
 
 def section(experiment, rows):
@@ -229,7 +266,7 @@ def engine_summary(rows):
 
 def recovery_body(experiment, panel, rows):
     parts = []
-    for measure, words in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
+    for measure, words in (("error", "optimal matching"), ("error_greedy", GREEDY)):
         values = by_samples(rows, panel.name, measure)
         numbers = sorted({n for points in values.values() for n in points})
         lines = [
@@ -287,7 +324,7 @@ def recovery_figure(experiment, rows):
         axes.set(yscale="log", title=panel.title, xlabel="iterations" if along else "samples", ylabel="recovery error")
         axes.set_xscale("log" if along else "linear")
         if floored:  # a log scale has no zero
-            axes.yaxis.set_major_formatter(lambda value, _: f"{'≤ ' * (value <= 1.01 * FLOOR)}{value:g}")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{'≤ ' if value <= 1.01 * FLOOR else ''}{value:g}")
             axes.set_ylim(bottom=FLOOR / 2)
         axes.grid(axis="y", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
@@ -347,6 +384,11 @@ def mean(values):
 
 def decibels(values, name):
     return f"{np.mean(values[name]):.2f} dB" if name in values else "–"
+
+
+def below(sentence, body):
+    """A sentence with the table that it introduces; nothing without the table."""
+    return f"{sentence}\n\n{body}" if body else ""
 
 
 def table(header, lines):

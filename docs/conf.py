@@ -18,6 +18,7 @@ WIDE = 600
 
 import charts  # noqa: E402
 import figures  # noqa: E402
+import published  # noqa: E402
 
 import roadict  # noqa: E402
 from roadict.drawing.charts import CSS_FILE  # noqa: E402
@@ -77,6 +78,7 @@ html_logo = "_static/mark.svg"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static", str(CSS_FILE)]
 html_css_files = ["charts.css", "site.css"]
+html_extra_path = [published.REPORT] * (FOLDER / published.REPORT).is_file()
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -87,7 +89,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "results": []},
 }
 # The repository, once pyproject.toml names it.
 _URLS = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {})
@@ -156,7 +158,7 @@ def _both_themes(docname):
 
 
 def _fill_in(app, docname, source):
-    """Put in what is made when the site is built: help, measurements with their charts, drawings, dark pictures."""
+    """Put in what is made when the site is built, or by ``benchmarks/paper.py``: help, charts, drawings, pictures."""
     text = source[0]
     if docname == "api/commands":
         text = text.replace("<!-- commands -->", _commands())
@@ -167,6 +169,9 @@ def _fill_in(app, docname, source):
     if docname == "index":
         link = f"[Repository]({_REPOSITORY}) · " if _REPOSITORY else ""
         text = text.replace("<!-- repository -->", link)
+        text = published.home(text, (FOLDER.parent / "README.md").read_text(encoding="utf-8"))
+    if docname == "results":
+        text = published.results(text, report=bool(html_extra_path))
     text = re.sub(r"^!\[(.+)\]\((\S+)\.png\)$", _both_themes(docname), text, flags=re.MULTILINE)
     source[0] = re.sub(r"^```\{drawing\} (\w+)\n:alt: (.+)\n\n(.+)\n```\n", _drawn, text, flags=re.MULTILINE)
 

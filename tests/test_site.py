@@ -3,6 +3,7 @@
 The gallery is not run here: ``tests/test_examples.py`` does that.
 """
 
+import importlib
 import re
 import shutil
 import subprocess
@@ -24,6 +25,60 @@ PAGES += ("from-scikit-learn.html", "when-not.html", "citing.html", "start.html"
 LOOKS = [(width, dark) for width in (1400, 390) for dark in (False, True)]
 
 
+REPORT = '<!DOCTYPE html><html lang="en"><title>Report</title><p id="top">Of the claims ...</p></html>'
+
+
+def publish(folder):
+    """Let a copy of the repository have a report and a figure of success, as ``benchmarks/paper.py`` writes them."""
+    results = folder / "docs" / "results"
+    if not (results / "report.html").is_file():
+        (results / "report.html").write_text(REPORT, encoding="utf-8")
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    for theme in ("", "-dark"):
+        if not (results / f"success{theme}.png").is_file():
+            shutil.copy(results / "zebra.png", results / f"success{theme}.png")
+    if "docs/results/success.png" not in readme:
+        mark = "<!-- success: python benchmarks/paper.py DIR -->\n"
+        shown = "![Shares](docs/results/success.png)\n\n*A caption, [with more](docs/results/README.md).*\n"
+        (folder / "README.md").write_text(readme.replace(mark, mark + shown), encoding="utf-8")
+
+
+def test_pages_without_what_is_not_published_yet(monkeypatch):
+    """They keep what stands there, and show it no more once it is published."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    published = importlib.import_module("published")
+    home, results = ((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("index", "results"))
+    empty = "<!-- success: python benchmarks/paper.py DIR -->\n<!-- /success -->\n"
+    assert published.home(home, empty) == home
+    assert published.results(results, report=False) == results
+    assert "{chart} atoms-over-time" in home
+    assert "images/report-light.webp" in results
+    filled = empty.replace("\n", "\n![Shares](docs/results/success.png)\n", 1)
+    shown = published.home(home, filled)
+    assert "<!-- success -->\n![Shares](results/success.png)\n<!-- /success -->" in shown
+    assert "{chart} atoms-over-time" not in shown
+    framed = published.results(results, report=True)
+    assert '<iframe class="report" src="report.html"' in framed
+    assert "images/report-light.webp" not in framed
+
+
+def test_the_report_is_the_page_of_the_results(site):
+    text = (site / "results.html").read_text(encoding="utf-8")
+    assert '<iframe class="report" src="report.html"' in text
+    assert '<a href="report.html">Open it alone</a>' in text
+    published = (site.parent / "docs" / "results" / "report.html").read_bytes()
+    assert (site / "report.html").read_bytes() == published
+
+
+def test_the_home_page_has_the_figure_of_success_of_the_readme(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    for theme, name in (("light", "success"), ("dark", "success-dark")):
+        [classes] = re.findall(rf'<img [^>]*class="([^"]*)"[^>]*src="_images/{name}.png"', text)
+        assert f"only-{theme}" in classes.split()
+    assert "results/README.html" in text
+    assert "Atoms found over time" not in text  # the chart that stood there before
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Build the site from a copy, where the repository has an address, and one figure a twin for dark pages."""
@@ -35,6 +90,7 @@ def site(tmp_path_factory):
             shutil.copytree(source, folder / name, ignore=unwanted)
         else:
             shutil.copy(source, folder / name)
+    publish(folder)
     pictures = folder / "docs" / "results"
     shutil.copy(pictures / "zebra.png", pictures / "zebra-dark.png")
     (pictures / "noisy-dark.png").unlink(missing_ok=True)
@@ -69,8 +125,6 @@ def test_equations_are_mathml(site, page):
 
 
 def test_every_public_name_is_in_the_reference(site):
-    import importlib
-
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html"))
     for module in ("roadict", "roadict.metrics", "roadict.synthetic", "roadict.pictures", "roadict.plotting"):
         for name in importlib.import_module(module).__all__:
@@ -146,6 +200,11 @@ def test_pictures_of_pages_are_in_the_repository():
     assert (images / "road.webp").stat().st_size < 2_000_000
 
 
+SUMMARY = (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8")
+WIDE_PICTURES = {"results/README": re.findall(r"^!\[.*\.png\)$", SUMMARY, flags=re.MULTILINE)}
+WIDE_PICTURES |= {page: [page] for page in ("is-it-real", "studio")}
+
+
 def open_everywhere(chromium, page):
     """Open a page from its file in every size and theme; it must fit, complain of nothing and load nothing else."""
     for width, dark in LOOKS:
@@ -189,10 +248,10 @@ def test_figures_can_be_read_on_a_phone(chromium, site):
         scales = chromium.run(drawn)  # of letters of 8 to 12 pixels
         assert len(scales) == 3
         assert min(scales) > (1.2 if width < 500 else 0.95)
-    for page in ("results/README", "is-it-real", "results", "studio"):
+    for page in WIDE_PICTURES:
         for width, _ in open_everywhere(chromium, site / f"{page}.html"):
             pictures = [sizes for sizes in chromium.run(shown) if sizes[1]]
-            assert len(pictures) == (6 if page == "results/README" else 1)
+            assert len(pictures) == len(WIDE_PICTURES[page])
             for picture, there in pictures:
                 assert (picture > 500 > there) if width < 500 else (picture <= there)
 

@@ -91,6 +91,16 @@ def test_verdicts(found, expected):
     assert [verdict.outcome for verdict in verdicts(rows_of(found))] == expected
 
 
+@pytest.mark.parametrize(
+    ("share", "word"), [({"road-defaults": 1.0}, "holds"), ({"road-defaults": 0.0}, "does not hold")]
+)
+def test_claims_of_our_own_are_not_called_reproduced(share, word):
+    assert [verdict.label for verdict in verdicts(rows_of(share))] == [word, word]
+    assert [verdict.label for verdict in verdicts(rows_of(share, 3))] == [f"tentative: {word}"] * 2
+    without = {"road-defaults": 0.9, "road-unfinished": 0.9}
+    assert verdicts(rows_of(without))[1].label == "holds in part"
+
+
 def test_trials_that_a_method_lacks_are_left_out():
     rows = rows_of({"road-defaults": 1.0})
     first = verdicts(list(reversed(rows)))[0]

@@ -92,6 +92,8 @@ def test_tables_hold_the_means_of_the_rows(results, page):
             cell = settings["panel"], settings["method"]["name"], settings["problem"].get("n_samples")
             for measure in measures:
                 groups.setdefault((*cell, measure), []).append(row["result"][measure])
+            if not experiment.of_paper:  # the share of trials with an error below 0.01
+                groups.setdefault((*cell, "found"), []).append(row["result"]["error"] < 0.01)
         expected = sorted(np.mean(values) for values in groups.values())
         np.testing.assert_allclose(sorted(found[name]), expected, rtol=1e-12)
 
@@ -139,10 +141,14 @@ def test_tooltips_hold_values(page):
     tips = tips_of(page)
     strips = [tip for tip in tips if tip["lines"][0]["label"] == "mean"]
     assert len(strips) == N_TABLE_ENTRIES
-    problems = [problem for e in EXPERIMENTS.values() if not e.pictures for p in e.panels for problem in p.problems]
-    expected = [f"{problem.n_samples:,} samples" for problem in problems if not problem.trace]
+    panels = [(e, panel.problems) for e in EXPERIMENTS.values() if not e.pictures for panel in e.panels]
+    lines = [problems for e, problems in panels if e.of_paper or len(problems) > 1]
+    expected = [f"{problem.n_samples:,} samples" for problems in lines for problem in problems if not problem.trace]
     expected += ["1 iterations", "100 iterations"]  # of the made-up trace
-    assert sorted(tip["at"] for tip in tips if tip not in strips) == sorted(expected)
+    shares = [tip for tip in tips if tip["lines"][0]["label"] == "found"]
+    assert sorted(tip["at"] for tip in tips if tip not in strips + shares) == sorted(expected)
+    methods = [method.label for method in EXPERIMENTS["ablation"].methods]
+    assert sorted(tip["at"] for tip in shares) == sorted(3 * methods)  # three panels with one number of samples
     tip = next(tip for tip in tips if tip["at"] == "100 samples")
     assert tip["note"] == "mean and range of 2 trials"
     assert "ROAD, ρ = 10" in {line["label"] for line in tip["lines"]}
@@ -220,6 +226,58 @@ def test_zero_error_is_drawn_on_the_log_scale():
     assert "nan" not in drawn
     assert "A &amp; B" in drawn
     assert re.search(r"&quot;mean&quot;: &quot;0&quot;", drawn)
+
+
+def ablation_page(results, folder, found):
+    """The page of the ablation, where methods find the dictionary in so many of the trials of eight seeds."""
+    _, rows = results
+    own = repeated([row for row in rows if row["settings"]["experiment"] == "ablation"], 4)
+    for row in own:
+        method, seed = row["settings"]["method"]["name"], row["settings"]["seed"]
+        error = 0.0 if 2 * (seed // 1000 - 70) + seed % 2 < found.get(method, 0) else 0.05
+        row["result"] = row["result"] | {"error": error}
+    return make_page(own, [folder])
+
+
+def test_the_ablation_is_drawn_as_success(results, tmp_path):
+    """A scale from 0 to 1, with Wilson's interval: of 6 of 8 it is from 0.4 to 0.93, of none up to a third."""
+    page = ablation_page(results, tmp_path, {"road-defaults": 8, "ksvd": 6})
+    section = page.partition('<section id="ablation">')[2].partition("</section>")[0]
+    wide = re.findall(r"<svg [^>]*plot wide.*?</svg>", section)
+    assert len(wide) == 4
+    assert not any("tspan" in figure for figure in wide)  # no powers of ten
+    assert "share of the trials" in wide[0]
+    ticks = [text.text for text in ElementTree.fromstring(wide[0]).iter("text") if text.get("text-anchor") == "end"]
+    assert [float(tick) for tick in ticks] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    tips = tips_of(page)
+    (tip,) = (tip for tip in tips if tip["at"] == "150 samples")
+    lines = {line["label"]: (line["mean"], line["range"]) for line in tip["lines"]}
+    assert tip["note"] == "share and 95 % interval of 8 trials"
+    assert lines["ROAD, our defaults"] == ("100 %", "67 % – 100 %")
+    assert lines["K-SVD"] == ("75 %", "40 % – 93 %")
+    assert lines["BLOTLESS"] == ("0 %", "0 % – 33 %")
+    values = [{v["label"]: v["mean"] for v in tip["lines"]} for tip in tips if tip["at"] == "K-SVD"]
+    assert values == [{"found": "75 %", "interval": "40 % – 93 %"}] * 3
+    text = html.unescape(section)
+    assert "Success: the share of the trials that find the dictionary, with an error below 0.01" in text
+    assert '<td data-value="0.75">75 % of 8</td>' in text
+    assert "trials with an error below 0.01" in text
+
+
+def test_shares_are_drawn_where_their_values_are(results, tmp_path):
+    page = ablation_page(results, tmp_path, {"road-defaults": 8, "ksvd": 6, "blotless": 4})
+    section = page.partition('<section id="ablation">')[2].partition("</section>")[0]
+    *_, last = re.findall(r"<svg [^>]*plot wide.*?</svg>", section)
+    root = ElementTree.fromstring(last)
+    at = [float(dot.get("cx")) for dot in root.iter("circle")]
+    labels = [text.text for text in root.iter("text") if (text.get("class") or "").startswith("name")]
+    found = dict(zip(labels, at, strict=True))
+    zero, one = found["annealed Lasso"], found["ROAD, our defaults"]
+    assert found["K-SVD"] == pytest.approx(zero + 0.75 * (one - zero), abs=0.02)
+    assert found["BLOTLESS"] == pytest.approx(zero + 0.5 * (one - zero), abs=0.02)
+    line = next(group for group in root.iter("g") if "K-SVD" in "".join(group.itertext())).find("path").get("d")
+    ends = [float(x) for x in re.findall(r"[ML]([\d.]+) ", line)]
+    np.testing.assert_allclose(ends, [zero + share * (one - zero) for share in (0.4, 0.9333)], atol=2)
 
 
 def test_the_scales_include_the_marks():

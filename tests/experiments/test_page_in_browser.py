@@ -15,7 +15,7 @@ from roadict.experiments.trial import Finished
 
 ROOT = Path(__file__).resolve().parents[2]
 PHONE = {"width": 390, "height": 844, "phone": True}
-NAMES = ("solvers", "noisy", "digits", "zebra")
+NAMES = ("solvers", "noisy", "digits", "zebra", "ablation")
 
 
 def result_of(trial, rng):
@@ -27,7 +27,7 @@ def result_of(trial, rng):
 
 @pytest.fixture(scope="module")
 def rows_and_page(tmp_path_factory):
-    """Synthetic rows of two figures and two tables, and the address of their page; some rows are missing."""
+    """Synthetic rows of three figures and two tables, and the address of their page; some rows are missing."""
     folder, rng, rows = tmp_path_factory.mktemp("page"), np.random.default_rng(0), []
     (folder / PICTURES).mkdir()
     for name in NAMES:
@@ -71,7 +71,7 @@ def test_it_loads_without_errors_or_requests_and_does_not_scroll_sideways(chromi
     assert chromium.width_of_content() <= window["width"]
     assert chromium.run("return [...document.images].every(image => image.complete && image.naturalWidth > 0)")
     figures = chromium.run(TEXTS)
-    assert len(figures) == 9  # one of the two sizes of each
+    assert len(figures) == 13  # one of the two sizes of each
     for (left, top, right, bottom), texts in figures:
         assert len(texts) > 8
         for i, (text, *box) in enumerate(texts):
@@ -192,7 +192,7 @@ def contrast(*colours):
 def test_numbers_on_the_page_are_those_of_the_rows(chromium, rows_and_page):
     rows, address = rows_and_page
     chromium.open(address)
-    for name in NAMES:
+    for name in NAMES[:-1]:  # the shares of the ablation are compared in test_page.py
         shown = chromium.run(
             "return [...document.querySelectorAll(arguments[0])].map(c => [+c.dataset.value, c.textContent])",
             f"#{name} td[data-value]",

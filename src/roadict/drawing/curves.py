@@ -1,4 +1,7 @@
-"""Curves of pages: means over trials with bands between their quartiles, labels at their ends, and tooltips."""
+"""Curves of pages: means over trials with bands between their quartiles, or shares of trials with their intervals.
+
+Labels are at the ends of the lines, and tooltips have the values.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,6 +22,8 @@ MIN_TICK_GAP = 34
 """Least distance of two ticks of the x axis, the width of their labels."""
 LEADER, LETTER = 12, 7.5
 """Width of the line that leads to a label, and of its widest letters on average."""
+LONGEST = 22
+"""Letters of a label on a screen; longer ones are replaced by short ones."""
 MAX_DOTS = 12
 """Lines with more points than this have no dots."""
 FLOOR = 1e-6
@@ -44,7 +49,10 @@ WIDE, NARROW = Size("wide", 490, 330, 148, 6), Size("narrow", 336, 340, 106, 4)
 
 @dataclass(frozen=True)
 class Spread:
-    """A point of a curve: mean, quartiles and number of trials; below four trials their smallest and largest value."""
+    """A point of a curve: mean, quartiles and number of trials; below four trials their smallest and largest value.
+
+    Of a share of trials: the share, its interval and the number of trials.
+    """
 
     mean: float
     low: float
@@ -101,12 +109,14 @@ def line_plot(
     title: str = "",
     marks: Sequence[Mark] = (),
     planned: Sequence[float] = (),
+    shares: bool = False,
 ) -> str:
     """Draw means on a log scale with bands between the quartiles of the trials, and marks, in both sizes.
 
-    The scales include the marks and the planned x; the title is for screen readers.
+    The scales include the marks and the planned x; the title is for screen readers. ``shares``: the points are shares
+    of trials with their intervals, on a scale from 0 to 1.
     """
-    drawn = [_figure(size, lines, x_label, y_label, log_x, title, marks, planned) for size in (WIDE, NARROW)]
+    drawn = [_figure(size, lines, x_label, y_label, log_x, title, marks, planned, shares) for size in (WIDE, NARROW)]
     return element("div", "".join(drawn), class_="figure")
 
 
@@ -119,18 +129,20 @@ def _figure(
     title: str,
     marks: Sequence[Mark],
     planned: Sequence[float],
+    shares: bool,
 ) -> str:
     xs = sorted({at for line in lines for at in line.points})
     ticks = sorted({*xs, *planned})
     points = [point for line in lines for point in line.points.values()]
     lows = [*(max(FLOOR, point.low) for point in points), *(mark.y for mark in marks if mark.y > 0), 1e-2]
     highs = [*(point.high for point in points), *(mark.y for mark in marks), 1.0]
-    bottom, top = (10.0 ** way(math.log10(end)) for way, end in ((math.floor, min(lows)), (math.ceil, max(highs))))
+    decades = ((math.floor, min(lows)), (math.ceil, max(highs)))
+    bottom, top = (0.0, 1.0) if shares else (10.0 ** way(math.log10(end)) for way, end in decades)
     ends = [*ticks, *(mark.x for mark in marks)]
     longest = max(len(_name(line, size)) for line in lines)
     right = size.width - min(size.labels, LETTER * longest) - LEADER - INSET - 4
     x = Scale(min(ends), max(ends), LEFT + INSET, right, log_x)
-    chart = Chart(x, Scale(bottom, top, size.height - BOTTOM, TOP, log=True), INSET)
+    chart = Chart(x, Scale(bottom, top, size.height - BOTTOM, TOP, log=not shares), INSET)
     at_most = any(point.mean < bottom for point in points)
     parts = [
         text(0, TOP - 14, y_label, "start"),
@@ -142,7 +154,7 @@ def _figure(
     parts += [_line(line, chart, dots=len(xs) < MAX_DOTS) for line in reversed(lines)]
     parts += [chart.mark(*mark) for mark in marks]
     parts.append(_labels(lines, chart, size))
-    parts.append(chart.columns(xs, [_column(lines, at, x_label) for at in xs]))
+    parts.append(chart.columns(xs, [_column(lines, at, x_label, shares) for at in xs]))
     return svg(size.width, size.height, parts, title, size.kind)
 
 
@@ -177,8 +189,11 @@ def _line(line: Curve, chart: Chart, *, dots: bool) -> str:
 
 
 def _name(line: Curve, size: Size) -> str:
-    """The label of a line; on a phone there is no room for more than a short one."""
-    return (line.short or line.label) if size == NARROW else "× " * line.ends_early + line.label
+    """The label of a line; on a phone, and for long ones, there is room for a short one only."""
+    if size == NARROW:
+        return line.short or line.label
+    long = line.short and len(line.label) > LONGEST
+    return "× " * line.ends_early + (line.short if long else line.label)
 
 
 def _labels(lines: list[Curve], chart: Chart, size: Size) -> str:
@@ -231,7 +246,7 @@ def spaced(positions: ArrayLike, gap: float, low: float, high: float) -> NDArray
     return found
 
 
-def _column(lines: list[Curve], at: float, x_label: str) -> dict[str, Any]:
+def _column(lines: list[Curve], at: float, x_label: str, shares: bool) -> dict[str, Any]:
     """Tooltip with the values of all curves at one x, from top to bottom as they are drawn."""
     found = sorted(((line.points[at], line) for line in lines if at in line.points), key=lambda pair: -pair[0].mean)
     numbers = {point.number for point, _ in found}
@@ -239,13 +254,43 @@ def _column(lines: list[Curve], at: float, x_label: str) -> dict[str, Any]:
         {
             "colour": line.colour,
             "label": line.label,
-            "mean": f"{point.mean:.2g}",
-            "range": "" if point.number == 1 else f"{point.low:.2g} – {point.high:.2g}",
+            "mean": percent(point.mean) if shares else f"{point.mean:.2g}",
+            "range": _range(point, shares),
         }
         | ({"trials": f"{point.number}×"} if len(numbers) > 1 else {})
         for point, line in found
     ]
-    return {"at": f"{at:,.0f} {x_label}", "lines": rows, "note": _trials_note(numbers)}
+    note = share_note(numbers) if shares else _trials_note(numbers)
+    return {"at": f"{at:,.0f} {x_label}", "lines": rows, "note": note}
+
+
+def _range(point: Spread, shares: bool) -> str:
+    if shares:
+        return f"{percent(point.low)} – {percent(point.high)}"
+    return "" if point.number == 1 else f"{point.low:.2g} – {point.high:.2g}"
+
+
+def percent(share: float) -> str:
+    """Format a share.
+
+    Examples
+    --------
+    >>> percent(0.906), percent(0.0)
+    ('91 %', '0 %')
+    """
+    return f"{100 * share:.0f} %"
+
+
+def share_note(numbers: set[int]) -> str:
+    """Name the interval of shares and the number of trials.
+
+    Examples
+    --------
+    >>> share_note({32}), share_note({3, 4})
+    ('share and 95 % interval of 32 trials', 'share and 95 % interval of 3 to 4 trials')
+    """
+    low, high = min(numbers), max(numbers)
+    return f"share and 95 % interval of {low if low == high else f'{low} to {high}'} trial{'s' * (high > 1)}"
 
 
 def _trials_note(numbers: set[int]) -> str:

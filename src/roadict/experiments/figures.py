@@ -1,18 +1,33 @@
-"""Figures of the page, with tooltips: which curves, and tables of PSNR as dots."""
+"""Figures of the page, with tooltips: which curves, and tables of PSNR and shares of trials as dots."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from roadict.drawing.charts import Chart, Scale, element, hover, svg, text
-from roadict.drawing.curves import BOTTOM, MIN_QUARTILES, NARROW, WIDE, Curve, Size, spread
+from roadict.drawing.curves import (
+    BOTTOM,
+    MIN_QUARTILES,
+    NARROW,
+    WIDE,
+    Curve,
+    Size,
+    Spread,
+    percent,
+    share_note,
+    spread,
+)
+from roadict.experiments.intervals import share_interval
+from roadict.experiments.judgement import FOUND
 from roadict.experiments.methods import BASELINES, INEXACT_ONE, INEXACT_THREE, SYNTHETIC
 from roadict.experiments.summary import Values
 
 TOP = 10
 NAME_WIDTH = 154
 """Width of the methods' names left of the dots."""
+LONG_NAME_WIDTH = 214
+"""The same where there is room for long ones."""
 ROW_HEIGHT = 25
 """Height of a method's row of dots."""
 COLOURS = {method.name: index for index, method in enumerate(SYNTHETIC)} | {
@@ -32,8 +47,12 @@ SHORT = {
     "iadmm-one": "iADMM, 1 ρ",
     "lasso": "alt. Lasso",
     "consistent-sequential": "consistent ℓ1",
+    "road-unfinished": "unfinished",
+    "road-one-start": "one start",
+    "road-paper-finished": "ρ = 10, finish",
+    "lasso-annealed-finished": "Lasso, finish",
 }
-"""Labels at lines on a phone."""
+"""Labels at lines on a phone, and of lines with long ones."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +66,31 @@ class Strip:
     paper: float | None = None
 
 
-def curves(values: Values, labels: dict[str, str], planned: Sequence[float] = ()) -> list[Curve]:
+def found_share(errors: list[float]) -> Spread:
+    """Share of trials that find the dictionary, with its interval.
+
+    Examples
+    --------
+    >>> found_share([0.0, 0.1, 0.2, 0.009]).mean
+    0.5
+    """
+    share = share_interval(sum(error < FOUND for error in errors), len(errors))
+    return Spread(share.value, share.low, share.high, len(errors))
+
+
+def curves(
+    values: Values,
+    labels: dict[str, str],
+    planned: Sequence[float] = (),
+    point: Callable[[list[float]], Spread] = spread,
+) -> list[Curve]:
     """Curves in the order of the labels; those without all of the planned points end early."""
     return [
         Curve(
             name,
             label,
             COLOURS.get(name, index),
-            {at: spread(trials) for at, trials in values[name].items()},
+            {at: point(trials) for at, trials in values[name].items()},
             _kind(name),
             SHORT.get(name, ""),
             not {*planned} <= values[name].keys(),
@@ -120,3 +156,32 @@ def _strip_tip(strip: Strip) -> dict[str, Any]:
         values["in the paper"] = f"{strip.paper:.2f} dB"
     rows = [{"label": label, "mean": value, "range": ""} for label, value in values.items()]
     return {"at": strip.label, "lines": rows, "note": "one trial" if point.number == 1 else f"{point.number} trials"}
+
+
+def share_plot(lines: list[Curve], at: float, title: str = "") -> str:
+    """Draw shares of trials at one x, with their intervals, in the order of the lines, in both sizes."""
+    return element("div", "".join(_shares(size, lines, at, title) for size in (WIDE, NARROW)), class_="figure")
+
+
+def _shares(size: Size, lines: list[Curve], at: float, title: str) -> str:
+    found = [line for line in lines if at in line.points]
+    bottom, left = TOP + ROW_HEIGHT * len(found), NAME_WIDTH if size == NARROW else LONG_NAME_WIDTH
+    chart = Chart(Scale(0, 1, left, size.width - 14), Scale(len(found), 0, bottom, TOP))
+    drawn = [_share(line, chart, row + 0.5, at, size) for row, line in enumerate(found)]
+    parts = [chart.x_axis(f"share of the trials, N = {at:,.0f}", grid=True), *drawn]
+    return svg(size.width, bottom + BOTTOM, parts, title, size.kind)
+
+
+def _share(line: Curve, chart: Chart, row: float, at: float, size: Size) -> str:
+    point, y, start = line.points[at], float(chart.y(row)), float(chart.x(0)) - 10
+    label = (line.short or line.label) if size == NARROW else line.label
+    parts = [
+        element("rect", class_="area", x=0, y=y - ROW_HEIGHT / 2, width=size.width, height=ROW_HEIGHT),
+        text(start, y + 4, label, "end", f"name {line.kind if line.kind == 'ours' else ''}".strip()),
+        chart.line([point.low, point.high], [row, row], "ours" if line.kind == "ours" else ""),
+        chart.dots(point.mean, row, 5.0),
+    ]
+    values = {"found": percent(point.mean), "interval": f"{percent(point.low)} – {percent(point.high)}"}
+    rows = [{"label": name, "mean": value, "range": ""} for name, value in values.items()]
+    tip = {"at": line.label, "lines": rows, "note": share_note({point.number})}
+    return hover("".join(parts), tip, f"c{line.colour}")

@@ -1,13 +1,14 @@
 """What the rows of the ablation say: who finds the dictionary, and what each ingredient of ROAD adds."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roadict.drawing.curves import percent
 from roadict.experiments.ablation import ABLATION
-from roadict.experiments.intervals import mean_interval
+from roadict.experiments.intervals import Interval, mean_interval
 from roadict.experiments.judgement import DEFAULTS, FOUND, TOO_FEW, Outcome, Verdict
 from roadict.experiments.rows import Row
 from roadict.wording import plural
@@ -23,11 +24,36 @@ CLAIMS = (
 )
 
 
+@dataclass(frozen=True)
+class Gain:
+    """What an ingredient of ROAD adds.
+
+    Attributes
+    ----------
+    found, without : float
+        Shares of the trials that find the dictionary, means over the problems.
+    difference : Interval
+        Of the two, from the paired differences.
+    where, problems : int
+        Problems where it leads beyond chance, of how many.
+    trials : int
+        Of the problem that has fewest.
+    """
+
+    ingredient: str
+    found: float
+    without: float
+    difference: Interval
+    where: int
+    problems: int
+    trials: int
+
+
 def judge_ablation(rows: list[Row]) -> list[Verdict]:
     """Compare ROAD's defaults with the others, and with ROAD without one of its ingredients."""
     problems = found_by_problem(rows)
     if not problems:
-        return [Verdict("ablation", claim, TOO_FEW, "No trial has rows of all methods.") for claim in CLAIMS]
+        return [Verdict("ablation", claim, TOO_FEW, "No trial has rows of all methods.", ours=True) for claim in CLAIMS]
     return [_against_the_others(problems), _of_the_ingredients(problems)]
 
 
@@ -36,7 +62,7 @@ def found_by_problem(rows: list[Row]) -> dict[str, Found]:
     problems: dict[str, dict[str, dict[int, float]]] = {}
     for row in rows:
         settings = row["settings"]
-        size = _size(settings["panel"], settings["problem"])
+        size = name_problem(settings["panel"], settings["problem"])
         seeds = problems.setdefault(size, {}).setdefault(settings["method"]["name"], {})
         seeds[settings["seed"]] = float(row["result"]["error"] < FOUND)
     complete = {}
@@ -50,10 +76,11 @@ def found_by_problem(rows: list[Row]) -> dict[str, Found]:
 
 def _sizes() -> list[str]:
     """Texts of the problems, in the order of the figures."""
-    return [_size(panel.name, asdict(problem)) for panel in ABLATION.panels for problem in panel.problems]
+    return [name_problem(panel.name, asdict(problem)) for panel in ABLATION.panels for problem in panel.problems]
 
 
-def _size(panel: str, problem: dict[str, Any]) -> str:
+def name_problem(panel: str, problem: dict[str, Any]) -> str:
+    """Sizes of a problem, as text."""
     return f"({panel.replace('-', ', ')}), N = {problem['n_samples']}"
 
 
@@ -68,26 +95,41 @@ def _against_the_others(problems: dict[str, Found]) -> Verdict:
     for size, found in problems.items():
         best = max(OTHERS, key=lambda name: found[name].mean())
         held.append(leads(found[DEFAULTS], found[best]))
-        table.append((size, f"{found[DEFAULTS].mean():.0%}", f"{found[best].mean():.0%}", labels[best]))
+        table.append((size, percent(found[DEFAULTS].mean()), percent(found[best].mean()), labels[best]))
     reason = (
         f"At {sum(held)} of {plural(len(held), 'problem')} ROAD's defaults find the dictionary more often than the "
         "best of the others, by more than two standard errors of the paired difference."
     )
-    return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table))
+    return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
+
+
+def gains(problems: dict[str, Found]) -> list[Gain]:
+    """What each ingredient adds, from what ``found_by_problem`` returns."""
+    added, number = [], len(problems)
+    for ingredient, without in INGREDIENTS.items():
+        pairs = [(found[DEFAULTS], found[without]) for found in problems.values()]
+        each = [mean_interval(one - two) for one, two in pairs]
+        value = float(np.mean([gain.value for gain in each]))
+        half = float(np.linalg.norm([gain.high - gain.value for gain in each])) / number  # problems are independent
+        with_it, without_it = (float(np.mean([pair[i].mean() for pair in pairs])) for i in (0, 1))
+        where = sum(leads(*pair) for pair in pairs)
+        difference = Interval(value, value - half, value + half)
+        added.append(Gain(ingredient, with_it, without_it, difference, where, number, _trials(problems)))
+    return added
 
 
 def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
-    held, table = [], [("ingredient", "dictionaries found more, mean", "problems where it leads beyond chance")]
-    for ingredient, without in INGREDIENTS.items():
-        where = sum(leads(found[DEFAULTS], found[without]) for found in problems.values())
-        gain = np.mean([found[DEFAULTS].mean() - found[without].mean() for found in problems.values()])
-        held.append(where > 0)
-        table.append((ingredient, f"{gain:+.0%}", f"{where} of {len(problems)}"))
+    table = [("ingredient", "dictionaries found more, mean", "problems where it leads beyond chance")]
+    added = gains(problems)
+    held = [gain.where > 0 for gain in added]
+    table += [
+        (gain.ingredient, f"{100 * gain.difference.value:+.0f} %", f"{gain.where} of {gain.problems}") for gain in added
+    ]
     reason = (
         f"{sum(held)} of {plural(len(held), 'ingredient')} find more dictionaries at some problem, by more than two "
         "standard errors of the paired difference."
     )
-    return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table))
+    return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
 
 
 def _trials(problems: dict[str, Found]) -> int:

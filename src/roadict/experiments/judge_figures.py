@@ -10,6 +10,7 @@ from roadict.experiments.judgement import (
     ALMOST_ZERO,
     DEFAULTS,
     FOUND,
+    GREEDY,
     NAMES,
     PAPER,
     TOO_FEW,
@@ -159,22 +160,20 @@ def _exact_beats_inexact(rows: list[Row]) -> Verdict:
 
 def _inexact_stays(rows: list[Row]) -> Verdict:
     claim = "iADMM stays near 0.01 after 10,000 iterations"
-    matchings = {"error": "optimal", "error_greedy": "the paper's greedy"}
+    matchings = {"error": "optimal matching", "error_greedy": GREEDY}
     found = {words: compared(rows, "solvers", "samples", INEXACT, [ENOUGH], name) for name, words in matchings.items()}
-    if missing := found["optimal"].missing:
+    if missing := found["optimal matching"].missing:
         return Verdict("solvers", claim, TOO_FEW, missing)
     near, lines = {}, []
     for words, both in found.items():
         means = [mean_interval(both.at(name, ENOUGH)) for name in INEXACT]
         near[words] = all(mean.high >= NEAR[0] and mean.low <= NEAR[1] for mean in means)
-        lines.append((f"mean, {words} matching", *(f"{short(m.value)} ± {short(m.high - m.value)}" for m in means)))
+        lines.append((f"mean, {words}", *(f"{short(m.value)} ± {short(m.high - m.value)}" for m in means)))
     outcome: Outcome = "reproduced" if all(near.values()) else "partly" if any(near.values()) else "not reproduced"
-    held = [
-        f"{'within' if near[words] else 'not within'} a factor of three of 0.01 by {words} matching" for words in near
-    ]
+    held = [f"{'within' if near[words] else 'not within'} a factor of three of 0.01 by {words}" for words in near]
     reason = f"The mean error at N = {ENOUGH} is {' and '.join(held)}."
     head = (f"N = {ENOUGH}", *(NAMES[name] for name in INEXACT))
-    return Verdict("solvers", claim, outcome, reason, found["optimal"].trials, (head, *lines))
+    return Verdict("solvers", claim, outcome, reason, found["optimal matching"].trials, (head, *lines))
 
 
 def judge_noise_free(rows: list[Row]) -> list[Verdict]:

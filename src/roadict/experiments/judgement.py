@@ -13,6 +13,8 @@ from roadict.wording import plural
 Outcome = Literal["reproduced", "partly", "not reproduced", "too few rows"]
 OUTCOMES: tuple[Outcome, ...] = ("reproduced", "partly", "not reproduced", "too few rows")
 TOO_FEW: Outcome = "too few rows"
+OUR_WORDS: dict[Outcome, str] = {"reproduced": "holds", "partly": "holds in part", "not reproduced": "does not hold"}
+"""Outcomes of claims of our own, of which there is nothing to reproduce."""
 MIN_TRIALS = 5
 """With fewer trials a verdict is tentative."""
 FOUND = 1e-2
@@ -31,6 +33,8 @@ NAMES = {
     "iadmm-three": "iADMM with three ρ",
     "iadmm-one": "iADMM with one ρ",
 }
+GREEDY = "greedy matching (erratum 7)"
+"""How ``error_greedy`` matches: as the paper does, but by absolute correlations (docs/paper-to-code.md)."""
 Cells = tuple[tuple[str, ...], ...]
 
 
@@ -48,6 +52,8 @@ class Verdict:
         The numbers that it rests on; the first row is the header.
     rows, planned : int
         Rows of the experiment, and how many a complete run has.
+    ours : bool
+        Whether the claim is our own, and not the paper's.
     """
 
     experiment: str
@@ -58,6 +64,7 @@ class Verdict:
     table: Cells = ()
     rows: int = 0
     planned: int = 0
+    ours: bool = False
 
     @property
     def tentative(self) -> bool:
@@ -66,8 +73,9 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The outcome, marked if tentative."""
-        return f"tentative: {self.outcome}" if self.tentative else self.outcome
+        """The outcome in words, marked if tentative."""
+        words = OUR_WORDS.get(self.outcome, self.outcome) if self.ours else self.outcome
+        return f"tentative: {words}" if self.tentative else words
 
     @property
     def basis(self) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.drawing.curves import Curve, line_plot
+from roadict.drawing.curves import Curve, Spread, line_plot, percent
 from roadict.drawing.markup import render
 from roadict.drawing.shown import Shown, shown, with_differences
-from roadict.experiments.figures import Strip, curves, dot_plot, ranked
+from roadict.experiments.figures import Strip, curves, dot_plot, found_share, ranked, share_plot
 from roadict.experiments.images import GIVEN
-from roadict.experiments.judgement import MIN_TRIALS, OUTCOMES, Verdict
+from roadict.experiments.judgement import FOUND, GREEDY, MIN_TRIALS, OUTCOMES, Verdict
 from roadict.experiments.plan import Experiment, Panel, PlantedProblem
 from roadict.experiments.provenance import UNKNOWN
 from roadict.experiments.published import PAPER_SOURCE, doubts, published
@@ -21,6 +21,7 @@ from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
 from roadict.experiments.selection import current, is_of_this_code
 from roadict.experiments.summary import (
+    Values,
     by_iteration,
     by_method,
     by_samples,
@@ -145,6 +146,7 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
         scores=[(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]],
         tentative=sum(verdict.tentative for verdict in judged),
         min_trials=MIN_TRIALS,
+        found=f"{FOUND:g}",
         doubts=doubts(selected),
     )
 
@@ -209,12 +211,16 @@ def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Seq
     along = any(problem.trace for problem in problems)
     planned = [] if along else [float(problem.n_samples) for problem in problems]
     lines = curves(by_iteration(rows, panel.name) if along else by_samples(rows, panel.name), labels, planned)
-    x_label = "iterations" if along else "samples"
-    figure = line_plot(lines, x_label, log_x=along, title=f"{experiment.title}: {panel.title}", planned=planned)
+    x_label, title = "iterations" if along else "samples", f"{experiment.title}: {panel.title}"
     # As in the figure: by the end of the line, from top to bottom.
     order = sorted(lines, key=lambda line: -line.points[max(line.points)].mean)
     tables = []
-    for measure, matching in (("error", "optimal matching"), ("error_greedy", "the paper's greedy matching")):
+    if experiment.of_paper:
+        figure = line_plot(lines, x_label, log_x=along, title=title, planned=planned)
+    else:
+        figure, table = _success(by_samples(rows, panel.name), labels, planned, title)
+        tables.append(table)
+    for measure, matching in (("error", "optimal matching"), ("error_greedy", GREEDY)):
         by_number = by_samples(rows, panel.name, measure)
         numbers = sorted({n for points in by_number.values() for n in points})
         body = [
@@ -224,6 +230,22 @@ def _recovery_part(experiment: Experiment, panel: Panel, rows: list[Row], _: Seq
         ]
         tables.append(Table(f"mean error, {matching}", [f"N = {n:g}" for n in numbers], body))
     return Part(panel.title, tables, figure, tuple(lines))
+
+
+def _success(values: Values, labels: dict[str, str], planned: Sequence[float], title: str) -> tuple[str, Table]:
+    """Shares of trials that find the dictionary: lines over the number of samples, or dots where there is one."""
+    lines = curves(values, labels, planned, found_share)
+    numbers = sorted({at for line in lines for at in line.points})
+    if len(planned) == 1:
+        figure = share_plot(lines, numbers[0], title)
+    else:
+        figure = line_plot(lines, "samples", y_label="share of the trials", title=title, planned=planned, shares=True)
+    body = [(line.label, [_share_cell(line.points.get(n)) for n in numbers]) for line in lines]
+    return figure, Table(f"trials with an error below {FOUND:g}", [f"N = {n:g}" for n in numbers], body)
+
+
+def _share_cell(point: Spread | None) -> Cell:
+    return Cell("–") if point is None else Cell(f"{percent(point.mean)} of {point.number}", point.mean)
 
 
 def _picture_part(experiment: Experiment, panel: Panel, rows: list[Row], folders: Sequence[Path]) -> Part:
