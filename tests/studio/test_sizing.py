@@ -71,7 +71,9 @@ def test_a_picture_is_too_large_by_its_header(tmp_path):
     (tmp_path / "notes.txt").write_text("no picture")
     assert not inputs.is_too_large(tmp_path / "notes.txt")
     Image.new("1", (20_000, 20_000)).save(tmp_path / "bomb.png")
-    assert inputs.is_too_large(tmp_path / "bomb.png"), "also beyond what Pillow opens"
+    assert not inputs.is_too_large(tmp_path / "bomb.png")
+    with pytest.raises(ValueError, match=r"bomb\.png has more than 178,956,970 pixels"):
+        inputs.read_picture(tmp_path / "bomb.png")
 
 
 @pytest.mark.parametrize("background", ["white", "black", "grey", "orange", "#d1601f", "#1f6fd1", "skyblue", "green"])

@@ -66,16 +66,15 @@ def read_mask(path: str | os.PathLike[str]) -> NDArray[Any]:
 
 
 def is_too_large(path: str | os.PathLike[str]) -> bool:
-    """Whether a picture has more than ``MAX_PIXELS``, by its header: it is not decompressed."""
+    """Whether a picture has more than ``MAX_PIXELS``, by its header: it is not decompressed.
+
+    Not if it has so many that nothing reads it: it cannot be made smaller either.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of more pixels than Pillow likes
-        try:
-            with Image.open(path) as image:
-                return image.width * image.height > MAX_PIXELS
-        except Image.DecompressionBombError:
-            return True
-        except OSError:
-            return False
+        with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(path) as image:
+            return image.width * image.height > MAX_PIXELS
+    return False
 
 
 def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
