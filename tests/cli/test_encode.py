@@ -201,3 +201,13 @@ def test_show_draws_the_atoms(roadict, folder):
     assert len(np.unique(imread("atoms.png").reshape(-1, 4), axis=0)) > 10  # something was drawn
     assert roadict("show", "model.npz", "-o", "atoms.SVG").code == 0
     assert b"<svg" in Path("atoms.SVG").read_bytes()
+
+
+def test_bad_input_is_refused_before_anything_is_compiled(roadict, folder, monkeypatch):
+    def compiled(names, dtype):
+        raise AssertionError(names)
+
+    monkeypatch.setattr("roadict.precompile.prepare", compiled)
+    np.save("nan.npy", np.full((3, 6), np.nan))
+    assert_refused(roadict("encode", "model.npz", "nan.npy", "-o", "c.npz"), "nan.npy")
+    assert_refused(roadict("encode", "model.npz", "data.npy", "-o", "c.npz", "--alpha", "-1"), "--alpha")

@@ -364,3 +364,55 @@ def test_a_model_that_was_kept_goes_on(learn, press, roadict):
     again = roadict("learn", "data.npy", "-k", 16, "-o", "out.npz", *SHORT)
     assert again.code == 0
     assert load("out.npz").stop_reason_ == "converged"
+
+
+@pytest.fixture
+def slow_disk(monkeypatch):
+    """Return a function that arranges for Ctrl-C, so many times, while a file is written."""
+
+    def arrange(times):
+        flush = os.fsync
+
+        def pressed(descriptor):
+            flush(descriptor)
+            if not done:
+                done.append(descriptor)
+                for _ in range(times):
+                    signal.raise_signal(signal.SIGINT)
+
+        done = []
+        monkeypatch.setattr(os, "fsync", pressed)
+
+    return arrange
+
+
+def test_a_finished_model_is_written_before_the_program_ends(learn, slow_disk):
+    slow_disk(1)
+    result = learn(EXACT, *SHORT)
+    assert (result.code, result.err.splitlines()[-1]) == (130, "roadict: error: interrupted; out.npz was written")
+    assert load("out.npz").stop_reason_ != "interrupted"
+
+
+def test_a_second_interrupt_discards_a_model_that_is_being_written(learn, slow_disk):
+    slow_disk(2)
+    result = learn(EXACT, *SHORT)
+    assert (result.code, result.err.splitlines()[-1]) == (130, NOTHING)
+    assert not Path("out.npz").exists()
+
+
+def test_a_model_that_was_written_is_named_however_late_the_interrupt_is(learn, monkeypatch):
+    def pressed(model):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("roadict.cli.learn.report", pressed)
+    result = learn(EXACT, *SHORT)
+    assert (result.code, result.err.splitlines()[-1]) == (130, "roadict: error: interrupted; out.npz was written")
+
+
+def test_a_finished_picture_is_written_before_the_program_ends(roadict, tmp_path, monkeypatch, slow_disk):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 24), np.uint8)).save("noisy.png")
+    slow_disk(1)
+    result = roadict("denoise", "noisy.png", "-o", "clean.png", "--sigma", "20")
+    assert (result.code, result.err.splitlines()[-1]) == (130, "roadict: error: interrupted; clean.png was written")
+    assert Path("clean.png").exists()

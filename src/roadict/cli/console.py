@@ -2,7 +2,9 @@
 
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from roadict.cli.naming import as_options
-from roadict.runs.signals import WorkStoppedError
+from roadict.runs.signals import WorkStoppedError, interrupted
 from roadict.wording import agree, path_problem
 
 if TYPE_CHECKING:
@@ -123,6 +125,41 @@ def telling_what_was_written(files: Sequence[Path]) -> Iterator[None]:
             raise
         listed = ", ".join(map(str, files))
         raise WorkStoppedError(f"interrupted; {listed} {agree(len(files), 'was', 'were')} written") from None
+
+
+def save(write: Callable[[Path], None], path: Path) -> None:
+    """Write the result of work that is done, elsewhere if its disk is full or lost.
+
+    A first Ctrl-C meanwhile ends the program when the file is written, a second one discards it.
+    """
+    from roadict.files.atomic import write_or_rescue
+
+    with _interrupt_deferred() as pressed:
+        write_or_rescue(write, path)
+    if pressed:
+        raise WorkStoppedError(f"interrupted; {path} was written")
+
+
+@contextmanager
+def _interrupt_deferred() -> Iterator[list[int]]:
+    """Collect a first Ctrl-C in the block; the second raises. Where Ctrl-C is handled otherwise nothing changes."""
+    pressed: list[int] = []
+
+    def handle(number: int, frame: object) -> None:
+        pressed.append(number)
+        if len(pressed) > 1:
+            raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or before not in (signal.default_int_handler, interrupted):
+        yield pressed
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def confirm_large(text: str, remedy: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roadict.cli.console import check_output, naming_places, progress_bar, showing_warnings
+from roadict.cli.console import check_output, naming_places, progress_bar, save, showing_warnings
 from roadict.cli.help import add_command
 from roadict.cli.options import (
     AlgorithmOption,
@@ -67,7 +67,7 @@ def encode(
     from scipy.sparse import save_npz, vstack
 
     from roadict.estimators import load
-    from roadict.files.atomic import atomic_write, write_or_rescue
+    from roadict.files.atomic import atomic_write
     from roadict.files.blocks import read_blocks
     from roadict.precompile import KERNELS, prepare
 
@@ -85,6 +85,7 @@ def encode(
         for block in blocks:
             _check_width(data, block.shape[1], model.components_.shape[1])
             if coder.algorithm in KERNELS and not done:
+                coder._validate(block, coder._checked_dictionary(), reset=False)  # nothing is compiled for bad input
                 prepare((coder.algorithm,), block.dtype)
             parts.append(coder._transform(block, sparse, first_row=done))
             if not quiet:
@@ -102,7 +103,7 @@ def encode(
             else:
                 np.savez_compressed(file, codes=codes)
 
-    write_or_rescue(write, output)
+    save(write, output)
     if not quiet:
         per_sample = (codes.nnz if sparse else np.count_nonzero(codes)) / n_samples
         count = plural(n_samples, "sample")

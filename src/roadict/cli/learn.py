@@ -18,6 +18,7 @@ from roadict.cli.console import (
     parse_one_or_three,
     parse_seconds,
     parse_signs,
+    save,
     showing_warnings,
     stop_notice,
     telling_what_was_written,
@@ -141,6 +142,7 @@ def learn(
 
     Ctrl-C ends the run and saves the best so far, a second one discards it; with --checkpoint the run can resume.
     """
+    from roadict.engines.gpu.cuda import gpu_device
     from roadict.estimators import AlternatingDictionaryLearning
     from roadict.ranks.comm import process_group, started_by_torchrun
 
@@ -184,6 +186,8 @@ def learn(
                 **run,
             )
     with process_group(timeout_s, engine) as comm, report_once(comm), _checkpointing(saving, comm) as (settings, text):
+        if engine == "cuda":
+            gpu_device()  # says what is missing before any work
         task = Task(data, key, fixed, output, codes == "gather", stability, quiet or comm.rank > 0)
         _learn(make() if settings is None else make(checkpoint=settings), task, text, comm)
 
@@ -287,7 +291,8 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     in_parts = comm.size > 1 and own is not None and not task.gather
     if comm.size > 1 and own is not None:
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
-    on_all_ranks(comm, lambda: write_or_rescue(model.save, output) if comm.rank == 0 else None)
+    write = write_or_rescue if interrupted else save  # after a first Ctrl-C the next discards the model
+    on_all_ranks(comm, lambda: write(model.save, output) if comm.rank == 0 else None)
     if in_parts:
         on_all_ranks(comm, lambda: write_part(output, own, comm))
     stability = task.stability and not interrupted
@@ -296,13 +301,13 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
             measure_and_save(model, X, output, task.quiet)
         if hasattr(model, "cv_results_"):
             show_choice(model, curve_path(output), task.quiet)
-    if not task.quiet:
-        report(model)
-        if stability:
-            typer.echo(stability_summary(model.atom_stability_))
-        if in_parts:
-            typer.echo(f"codes: {part_of_codes(output, 0, comm.size, own)} and so on, in sample order")
-        typer.echo(f"model: {output}")
+        if not task.quiet:
+            report(model)
+            if stability:
+                typer.echo(stability_summary(model.atom_stability_))
+            if in_parts:
+                typer.echo(f"codes: {part_of_codes(output, 0, comm.size, own)} and so on, in sample order")
+            typer.echo(f"model: {output}")
     if interrupted:
         raise WorkStoppedError(f"interrupted: the best so far is in {output}")
 

@@ -12,6 +12,7 @@ from roadict.cli.console import (
     confirm_large,
     parse_number_or_auto,
     progress_bar,
+    save,
     showing_warnings,
     snapshot_callback,
     stop_notice,
@@ -296,19 +297,21 @@ def _finish(
 ) -> None:
     """Write the last of the pictures, and compare them with the original if there is one."""
     result = list(shown.values())[-1]
-    _write(output, result)
-    if original is not None:
-        with telling_what_was_written([output]):
+    _write(output, result, interrupt)
+    with telling_what_was_written([output]):
+        if original is not None:
             _compare(output, original, shown)
-    _done(output, result, quiet, interrupt)
+        _done(output, result, quiet, interrupt)
 
 
-def _write(output: Path, result: Picture) -> None:
+def _write(output: Path, result: Picture, interrupt: Interrupt | None = None) -> None:
     """Write the result; where its disk is full or lost, elsewhere."""
     from roadict.files.atomic import write_or_rescue
     from roadict.pictures.files import write_picture
 
-    write_or_rescue(lambda path: write_picture(path, result), output)
+    heeded = interrupt is not None and interrupt.heeded
+    write = write_or_rescue if heeded else save  # after a first Ctrl-C the next discards the picture
+    write(lambda path: write_picture(path, result), output)
 
 
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:

@@ -19,6 +19,8 @@ SPINNER, ASCII_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 FULL, ASCII_FULL = "━", "#"
 SHORTEST, LONGEST = 5, 30
 """Length of the bar, a quarter of the line in between."""
+ECHO = len("^C")
+"""Columns left free: a terminal echoes Ctrl-C there, and on a new line would push the bar up, where it stays."""
 
 
 class Line:
@@ -30,7 +32,8 @@ class Line:
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         """Fit the line into the width: what does not fit is elided at its end."""
-        yield self._drawn(options.max_width, options.ascii_only, coloured=console.color_system is not None)
+        coloured = console.color_system is not None and not console.no_color
+        yield self._drawn(options.max_width, options.ascii_only, coloured)
 
     def _drawn(self, width: int, ascii_only: bool, coloured: bool) -> "Text":
         from rich.text import Text
@@ -47,6 +50,7 @@ class Line:
         state = self.compiling
         for part in (self.time_left, self.text) if state is None else (state.time_left, state.text):
             line.append(f"  {part}" if part else "")
+        line.truncate(max(1, width - ECHO), overflow="crop" if ascii_only else "ellipsis")
         return line
 
 
