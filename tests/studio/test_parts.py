@@ -265,3 +265,29 @@ def test_a_studio_started_by_nohup_survives_its_terminal():
             assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_jobs_hear_stop_and_keep_where_the_studio_itself_ignores_interrupts():
+    """As in the background of a script."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with server._stopped_by_signals():
+            program = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout == "True\n"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_index_that_is_left_out_is_told_without_the_folder(tmp_path):
+    (tmp_path / "a.csv").write_text(",x,y\n0,1,2\n1,3,4\n")
+    data, notes = inputs.read_table_and_notes(tmp_path / "a.csv")
+    assert data.tolist() == [[1, 2], [3, 4]]
+    assert [note.startswith("a.csv has a first column without a name") for note in notes] == [True]
+
+
+def test_only_errors_are_forgotten():
+    assert panels.is_error(panels.error("x"))
+    assert not panels.is_error(panels.idle("Nothing has run yet", "x"))

@@ -61,13 +61,16 @@ def _doubts(model: "Learned") -> str:
     >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=None, n_starts_=2, n_starts_agreed_=1))
     'no two starts agree: --stability tells which atoms to trust, and -k auto finds their number'
     """
+    chosen = hasattr(model, "cv_results_")
     n_atoms, n_samples = len(model.components_), None if model.codes_ is None else model.codes_.shape[0]
     if n_samples is not None and n_samples < n_atoms:
         few = f"{plural(n_samples, 'sample')} for {plural(n_atoms, 'atom')}"
-        return f"{few}: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number"
+        remedy = "pass smaller numbers" if chosen else "pass a smaller -k, or -k auto to find the number"
+        return f"{few}: such atoms are not to be trusted; {remedy}"
     if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
         return ""
-    return "no two starts agree: --stability tells which atoms to trust, and -k auto finds their number"
+    remedy = "a lower range such as -k 4:16 may have fewer" if chosen else "-k auto finds their number"
+    return f"no two starts agree: --stability tells which atoms to trust, and {remedy}"
 
 
 def constraints_text(model: "Learned") -> str:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ MAX_PIXELS = 4_000_000
 MAX_STATE = 100_000_000
 """Atoms × features × samples; ROAD holds a little more than two arrays of this size."""
 TABLES = (".npy", ".csv", ".tsv", ".txt")
+_ONE_AT_A_TIME = threading.Lock()
+"""Warnings are caught for the whole process, and pages are served by several threads."""
 PREVIEW = 640
 """Pixels of the longer side of a preview."""
 
@@ -82,11 +85,18 @@ def read_table(path: str | os.PathLike[str]) -> NDArray[Any]:
 
     Archives (.npz) are for the command line: a small one can decompress to gigabytes.
     """
+    return read_table_and_notes(path)[0]
+
+
+def read_table_and_notes(path: str | os.PathLike[str]) -> tuple[NDArray[Any], list[str]]:
+    """The same, and what there is to say of it: that an index was left out, for instance."""
     file = _not_too_large(path, MAX_TABLE_BYTES)
     if file.suffix.lower() not in TABLES:
         raise ValueError(f"{file.name} is none of {', '.join(TABLES)}; convert it, one sample per row")
-    with _without_folder(file):
-        return read_matrix(file)
+    with _ONE_AT_A_TIME, _without_folder(file), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        data = read_matrix(file)
+    return data, [str(warning.message).replace(f"{file.parent}{os.sep}", "") for warning in caught]
 
 
 def check_state(shape: tuple[int, ...], n_components: int | None) -> None:

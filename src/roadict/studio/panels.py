@@ -13,6 +13,7 @@ from roadict.wording import plural
 
 TOLERANCE = 1e-4
 """That of all fits of the studio, whose commands leave it at its default."""
+_FAILED = "That did not work"
 _panel = partial(render, "studio", "panel.html")
 
 
@@ -28,7 +29,12 @@ def dropped(text: str, picture: str = "") -> str:
 
 def error(sentence: str) -> str:
     """An error and its remedy."""
-    return _panel(kind="problem", title="That did not work", lines=[sentence], role="alert")
+    return _panel(kind="problem", title=_FAILED, lines=[sentence], role="alert")
+
+
+def is_error(panel: str) -> bool:
+    """Whether a panel is one of ``error``."""
+    return _FAILED in panel
 
 
 def cancelled() -> str:
@@ -48,7 +54,8 @@ def progress(job: Job, ahead: int) -> str:
         return _panel(kind="running", title="Starting", lines=messages, share=None)
     steps = [f"{int(100 * status.share)} %", status.left, *status.text.split("  ")]
     line = without_e(" · ".join(step for step in steps if step))
-    notes = ["Stopping; the result with the best so far will be shown."] if job.stopping else []
+    coded = "" if job.command.task == "learn" else "the patches are still coded, which may take a while; "
+    notes = [f"Stopping; {coded}the result with the best so far will be shown."] * job.stopping
     return _panel(
         kind="running",
         title=status.verb.capitalize(),

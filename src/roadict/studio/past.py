@@ -236,6 +236,8 @@ def facts(job: Job) -> dict[str, str]:
             "Objective": f"{model.objective_:.6g}",
             "Ended": f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}",
         }
+    else:
+        shown["Ended"] = "stopped, with the dictionary learned so far" if job.state == "stopped" else "done"
     return shown
 
 

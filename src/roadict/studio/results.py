@@ -15,7 +15,6 @@ from roadict.drawing.grids import MAX_PICTURES
 from roadict.drawing.markup import render
 from roadict.drawing.numbers import number
 from roadict.estimators import load
-from roadict.files.tables import read_matrix
 from roadict.pictures import SuperResolution
 from roadict.pictures.upscaling import MODEL_FROM, MODEL_SAVED
 from roadict.plotting import found_atoms
@@ -59,7 +58,7 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
         "relative error": number(model.error_),
         "iterations": f"{model.n_iter_:,}",
     }
-    signals = read_matrix(job.source)
+    signals = inputs.read_table(job.source)
     stability = getattr(model, "atom_stability_", None)
     described = uses.signal_uses(model.components_, model.codes_, signals, model.atom_usage_, stability)
     text = "Click an atom to see it large, with its strongest users."
@@ -115,7 +114,12 @@ def _picture_atoms(job: Job, compared: Comparison) -> str:
 def _course(
     curves: Mapping[str, Any], runs: Sequence[Sequence[float]], end: End | None, tol: float = 0
 ) -> dict[str, str]:
-    """Charts of a run by their captions, residuals first; without a tolerance there is no line for it."""
+    """Charts of a run by their captions, residuals first; without a tolerance there is no line for it.
+
+    A run of one iteration has none.
+    """
+    if len(runs[-1]) < 2:
+        return {}
     named = {panels.curve_name(name): values for name, values in curves.items()}
     residuals = [name for name in curves if name != "error"]
     tolerance = panels.bound_of(residuals[-1], tol) if tol and residuals else None

@@ -164,6 +164,9 @@ def _stopped_by_signals() -> Iterator[None]:
         sys.exit(128 + number)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, *hang_up())}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in the background of a script. Jobs would inherit it, and not hear "Stop and keep"; a handler they do not.
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         yield
     finally:

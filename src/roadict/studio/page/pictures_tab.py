@@ -119,6 +119,7 @@ class PicturesTab(Tab):
             [self.preview, self.editor],
             **QUIET,
         )
+        self.picture.change(self._forget_error, self.panel, self.panel, **QUIET)
         self.picture.change(self._choose_source, [self.picture, self.source], self.source, **QUIET)
         self.picture.clear(_no_canvas, None, self.editor, **QUIET)
         self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)

@@ -74,6 +74,7 @@ class SignalsTab(Tab):
 
     def _connect(self) -> None:
         self.data.change(self._preview, self.data, self.summary, **QUIET)
+        self.data.change(self._forget_error, self.panel, self.panel, **QUIET)
         for button, sample in zip(self.samples, self._samples, strict=True):
             values = (
                 str(sample.file),
@@ -98,13 +99,13 @@ class SignalsTab(Tab):
         if path is None:
             return ""
         try:
-            data = inputs.read_table(path)
+            data, notes = inputs.read_table_and_notes(path)
         except ValueError as error:
             return panels.error(str(error))
         empty = int(np.isnan(data).sum())
         text = f"{plural(data.shape[0], 'signal')} of {plural(data.shape[1], 'entry')}"
         text += f"; {empty:,} {agree(empty)} missing" if empty else ""
-        return panels.dropped(text)
+        return panels.dropped(". ".join([text, *notes]))
 
     def _show_choice(self, choose: bool) -> tuple[Any, Any]:
         """Ask for a number of atoms, or for numbers to try, which choose the error bound too."""

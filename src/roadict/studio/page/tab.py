@@ -91,11 +91,18 @@ class Tab(ABC):
 
     def _add_panel(self) -> None:
         self.panel = gr.HTML(
-            panels.idle("Nothing has run yet", self.invitation),
+            self._idle(),
             elem_id=f"{self.name}-panel",
             js_on_load=SCRIPT,
             **PLAIN,
         )
+
+    def _forget_error(self, shown: str) -> Any:
+        """Replace an error by the invitation: it was about an input that is no longer there."""
+        return self._idle() if panels.is_error(shown) else gr.skip()
+
+    def _idle(self) -> str:
+        return panels.idle("Nothing has run yet", self.invitation)
 
     def _add_downloads(self) -> None:
         """Add the downloads and the command, hidden until a job is done."""
