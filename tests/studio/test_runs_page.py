@@ -171,6 +171,7 @@ def test_a_large_photo_is_cut_or_shrunk_in_one_click_and_its_mask_with_it(page, 
     until(lambda: page.one("#pictures-part img").get_attribute("src") != before, "the other part")
     page.one("#pictures-crop").click()
     until(lambda: "2309 × 1732 pixels" in page.one("#pictures-preview").text, "the part")
+    until(lambda: "Nothing has run yet" in page.panel().text, "the error to go with its cause")
     assert "photo.png was cut from 2400 × 1800 to 2309 × 1732 pixels" in page.one("#pictures-size-note").text
     assert "photo-cut.png" in page.one("#pictures-file").text.replace("\n", "")
     assert not page.browser.find("#pictures-shrink")

@@ -41,7 +41,7 @@ class PicturesTab(Tab):
         self._samples = picture_samples(samples)
         self.picture = gr.File(label="Picture", height=132, elem_id="pictures-file")
         self.preview = gr.HTML(elem_id="pictures-preview", visible=False, **PLAIN)
-        self.resized = SizeChoice(self.picture, samples.parent / "resized").made
+        self.size = SizeChoice(self.picture, samples.parent / "resized")
         self._add_sample_label()
         self.gallery = gr.Gallery(
             [(str(sample.file), sample.title) for sample in self._samples],
@@ -119,11 +119,12 @@ class PicturesTab(Tab):
             [self.preview, self.editor],
             **QUIET,
         )
-        self.picture.change(self._forget_error, self.panel, self.panel, **QUIET)
+        # At a click, not when the picture changes: that may be told late, and would hide the error of a run.
+        gr.on([self.size.shrink.click, self.size.crop.click], self._forget_error, self.panel, self.panel, **QUIET)
         self.picture.change(self._choose_source, [self.picture, self.source], self.source, **QUIET)
         self.picture.clear(_no_canvas, None, self.editor, **QUIET)
         self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)
-        masks = [self.source, self.editor, self.mask_file, self.resized]
+        masks = [self.source, self.editor, self.mask_file, self.size.made]
         self.start.click(
             self._run,
             [self.picture, self.task, self.scale, self.sigma, *masks, self.seed],

@@ -74,7 +74,6 @@ class SignalsTab(Tab):
 
     def _connect(self) -> None:
         self.data.change(self._preview, self.data, self.summary, **QUIET)
-        self.data.change(self._forget_error, self.panel, self.panel, **QUIET)
         for button, sample in zip(self.samples, self._samples, strict=True):
             values = (
                 str(sample.file),

@@ -98,7 +98,7 @@ class Tab(ABC):
         )
 
     def _forget_error(self, shown: str) -> Any:
-        """Replace an error by the invitation: it was about an input that is no longer there."""
+        """Replace an error by the invitation: its cause has been removed."""
         return self._idle() if panels.is_error(shown) else gr.skip()
 
     def _idle(self) -> str:
