@@ -119,7 +119,11 @@ class Page:
         before = set(folder.iterdir())
         self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
         self.one(f"#{button}").click()
-        fresh = lambda: [path for path in set(folder.iterdir()) - before if path.suffix != ".crdownload"]  # noqa: E731
+
+        def fresh():  # Chromium first makes an empty file of the name
+            done = [path for path in set(folder.iterdir()) - before if path.suffix != ".crdownload"]
+            return [path for path in done if path.exists() and path.stat().st_size]
+
         return until(fresh, "the download")[0]
 
     def open_tab(self, name):
