@@ -14,6 +14,7 @@ from roadict.coders.registry import CODER_PARAMETERS, default_sparsity, encode
 from roadict.constraints import FREE, Constraints
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
+from roadict.precompile import KERNELS, prepare
 from roadict.runs.driving import Fitting
 from roadict.runs.loop import Rule, View, follow
 from roadict.runs.measures import Changes
@@ -78,7 +79,7 @@ class Alternation:
     Greedy coders do not minimise the objective, and their errors help to escape poor local minima. Every tenth
     iteration replaces rarely used atoms. The last fifth refines the best iteration: a sample retains its codes if the
     coder's are worse, and steps that would raise the objective are rejected. An update without a coder refines from the
-    start.
+    start. A step at a fixed point is not computed again: BLOTLESS, for one, mostly ends at one early.
 
     Parameters
     ----------
@@ -125,6 +126,7 @@ class Alternation:
         self._objective = self._evaluate(codes, self._errors)
         self._best = (math.inf, dictionary, codes, self._errors)
         self._iterations = 0
+        self._fixed_in: bool | None = None  # the phase (refining or not) of the last step, if it changed nothing
 
     def step(self, following: float | None = None) -> Changes:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
@@ -135,6 +137,19 @@ class Alternation:
         elif 0 < self._iterations <= self._exploring - REPLACE_EVERY and self._iterations % REPLACE_EVERY == 0:
             self._dictionary = replace_rare_atoms(self._data, self._dictionary, self._codes, **self._constraints)
         self._iterations += 1
+        if not (self._fixed_in == refining and _same(before, (self._dictionary, self._codes))):
+            start = self._dictionary, self._codes
+            self._advance(refining)
+            self._fixed_in = refining if _same(start, (self._dictionary, self._codes)) else None
+        return Changes(
+            objective=self._objective,
+            code_change=relative_change(before[1], self._codes),
+            atom_change=relative_change(before[0], self._dictionary),
+            error=self._relative(self._errors),
+        )
+
+    def _advance(self, refining: bool) -> None:
+        """Code the samples and update the dictionary."""
         codes = self._codes if self._code is None else self._encode(self._code, refining)
         dictionary, codes = self._step(self._data, self._dictionary, codes)
         dictionary, codes = replace_atoms(self._data, dictionary, codes, self._alpha, **self._constraints)
@@ -144,12 +159,6 @@ class Alternation:
             self._objective, self._dictionary, self._codes, self._errors = objective, dictionary, codes, errors
         if self._objective < self._best[0]:
             self._best = (self._objective, self._dictionary, self._codes, self._errors)
-        return Changes(
-            objective=self._objective,
-            code_change=relative_change(before[1], self._codes),
-            atom_change=relative_change(before[0], self._dictionary),
-            error=self._relative(self._errors),
-        )
 
     def latest(self, unit: float) -> tuple[Array, Array, float, float]:
         """Return atoms, codes, objective (in the user's units) and error of the last iteration, or of the start."""
@@ -209,6 +218,10 @@ class Alternation:
         return self._codes
 
 
+def _same(first: tuple[Array, Array], second: tuple[Array, Array]) -> bool:
+    return all(map(np.array_equal, first, second))
+
+
 def learn(
     data: Array,
     dictionary: Array,
@@ -256,6 +269,7 @@ def learn(
         In the user's units.
     """
     method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
+    prepare((name for name in (coder, update) if name in KERNELS), data.dtype)
     with Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs) as workers:
         code = None
         if coder is not None:

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import roadict
-from roadict import AlternatingDictionaryLearning
+from roadict import AlternatingDictionaryLearning, two_stage
 from roadict.coders.registry import CODER_PARAMETERS
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
@@ -105,6 +105,28 @@ def test_the_objective_never_rises_while_refining(update):
     assert objective[-1] == objective.min()
     if update in ("mod", "ksvd"):  # codes are accepted per sample: steps are rarely rejected
         assert (np.diff(falls) < 0).sum() >= 5
+
+
+@pytest.mark.parametrize("update", ["blotless", "simco"])
+def test_a_step_at_a_fixed_point_is_not_computed_again(update, monkeypatch):
+    steps = []
+
+    def count(*arguments, **named):
+        steps.append(1)
+        return UPDATES[f"plain {update}"].step(*arguments, **named)
+
+    monkeypatch.setitem(UPDATES, f"plain {update}", UPDATES[update])
+    monkeypatch.setitem(UPDATES, update, replace(UPDATES[update], step=count))
+    models, numbers = [], []
+    for same in (two_stage._same, lambda *_: False):
+        monkeypatch.setattr(two_stage, "_same", same)
+        models.append(learner(update=update, max_iter=100).fit(X))
+        numbers.append(len(steps))
+        steps.clear()
+    assert numbers[0] < numbers[1] == models[0].n_iter_ == models[1].n_iter_ == 100
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
+    for name in ("objective", "code_change", "atom_change"):
+        np.testing.assert_array_equal(models[0].history_[name], models[1].history_[name])
 
 
 def test_runs_converge_or_warn():

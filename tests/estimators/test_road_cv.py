@@ -96,12 +96,12 @@ def test_the_search_ends_at_the_minimum_of_a_curve_that_falls_steeply_and_rises_
     assert len(tried) <= 16
 
 
-def fake_trials(monkeypatch, error):
+def fake_trials(monkeypatch, error, deviation=0.001):
     """Let a function of the number of atoms, the split and the start take the place of learning."""
     spread = np.random.default_rng(90_105).standard_normal(400)
 
     def try_number(problem, split, n_components, bound, start=0):
-        misses = error(n_components, split.number, start) + 0.001 * spread * n_components
+        misses = error(n_components, split.number, start) + deviation * spread * n_components
         return number.Trial(misses, 0.1, 3.0, 0.1, np.eye(4))
 
     monkeypatch.setattr(number, "try_number", try_number)
@@ -125,6 +125,23 @@ def test_of_equal_numbers_the_smallest_is_chosen_and_the_curve_is_flat(truth, mo
     assert (path.n_components[path.chosen], path.flat) == (10, True)
     np.testing.assert_allclose(path.hidden_error[1:], path.hidden_error[1], rtol=0.05)
     assert path.hidden_error[0] > 2 * path.hidden_error[1]
+
+
+def test_a_neighbour_that_is_worse_by_chance_does_not_end_the_search(monkeypatch):
+    def error(n_components, split, start):
+        return 0.5 if n_components < 8 else 0.25 if n_components == 12 else 0.2
+
+    fake_trials(monkeypatch, error)
+    data = np.random.default_rng(90_106).standard_normal((400, 26))  # a search starts with 13 atoms
+    path = number.choose_number(data, None, None, 1, "numba", 1, np.random.SeedSequence(0))
+    assert path.n_components[path.chosen] == 8
+
+
+def test_of_numbers_that_all_predict_almost_exactly_the_smallest_is_chosen(monkeypatch):
+    fake_trials(monkeypatch, lambda n_components, split, start: 1e-4 / n_components if n_components >= 10 else 0.5, 0)
+    data = np.random.default_rng(90_107).standard_normal((400, 8))
+    path = number.choose_number(data, None, [8, 10, 12, 14], 1, "numba", 1, np.random.SeedSequence(0))
+    assert path.n_components[path.chosen] == 10
 
 
 def test_data_without_a_true_number_have_a_flat_curve():

@@ -98,8 +98,8 @@ def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
         typer.echo("the largest number tried is chosen: a larger one may predict better")
     elif model.flat_:
         typer.echo(
-            f"the curve is flat: more than {plural(model.n_components_, 'atom')} predict hidden entries no worse; the "
-            "data may have no true number of atoms"
+            f"the curve is flat: more than {plural(model.n_components_, 'atom')} do not predict hidden entries clearly "
+            "worse; the data may have no true number of atoms"
         )
     if drawn:
         typer.echo(f"curve: {picture}")

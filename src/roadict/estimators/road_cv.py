@@ -54,8 +54,8 @@ class ROADCV(Learner):
 
     For every number, atoms are learned from part of the entries of every sample, in a short run, and predict the
     others. Too few atoms cannot represent the samples; too many adapt to the noise. The smallest number whose error is
-    within one standard error of the best, paired by sample, is chosen, and ``ROAD`` is fitted with it to all entries,
-    which also finds the noise level.
+    within one standard error of the best, paired by sample, or within 0.2 % of the size of the hidden entries, is
+    chosen, and ``ROAD`` is fitted with it to all entries, which also finds the noise level.
 
     Parameters
     ----------

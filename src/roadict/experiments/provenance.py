@@ -22,6 +22,8 @@ ROOTS = {
 """Files of the learners of ``Method.learner``, and of what their trials are made of and measured by."""
 ALONE = ("experiments/trial.py", "experiments/images.py", "estimators/alternating.py")
 """Files that count without what they import, which is all learners."""
+NOT_RUN = ("road/number.py", "road/expected.py")
+"""Files that learners import, but on which no row depends: the search for the number of atoms, and expected times."""
 WITHOUT_NUMBERS = (
     *("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "precompile", "progress", "wording"),
 )
@@ -57,7 +59,8 @@ def sources_digest(learner: str) -> str:
 
     So a row is computed again if, and only if, code has changed that its numbers may depend on.
     """
-    return code_digest([PACKAGE / name for name in ROOTS[learner]], [PACKAGE / name for name in ALONE])
+    roots, alone, skipped = ([PACKAGE / name for name in names] for names in (ROOTS[learner], ALONE, NOT_RUN))
+    return code_digest(roots, alone, skipped)
 
 
 def code_digest(roots: Iterable[Path], alone: Iterable[Path] = (), skipped: Iterable[Path] = ()) -> str:

@@ -42,6 +42,9 @@ MAX_STARTS = 2
 """Maximum number of starts of the next smaller number than the chosen one: about one run in twenty ends in a poor local
 minimum, so that the true number loses to a larger one."""
 UNCONSTRAINED = Parameters()
+NEGLIGIBLE = 0.002
+"""Excess, relative to the hidden entries, that does not count: without noise all numbers from the true one on predict
+to a few thousandths, and differ by how far their short runs have converged. An atom less costs about 1 / n_atoms."""
 CLEARLY_WORSE = 2.0
 """Standard errors by which the largest number must predict worse than the chosen one, or the curve is flat."""
 
@@ -91,7 +94,7 @@ class NumberPath:
     nonzeros : array of shape (n_points,)
         Mean number of nonzero codes per sample.
     chosen : int
-        Index of the smallest number whose excess is within one standard error.
+        Index of the smallest number whose excess is within one standard error, or negligible.
     flat : bool
         Whether the largest number does not predict clearly worse than the chosen one.
     kept : Trial or None
@@ -247,11 +250,13 @@ def next_numbers(tried: list[int], chosen: int, before: int) -> list[int]:
     """Return the numbers to try next: in the middle, by ratio, of the gaps next to the chosen one.
 
     If that was chosen ``before`` too, it may be right: then its neighbours are tried, after which the search can end.
+    The middle of the gap below is tried nevertheless: of a number that is too large the neighbour is, too, and may
+    predict worse by chance.
 
     Examples
     --------
     >>> next_numbers([8, 16, 32, 64], 2, 0), next_numbers([8, 16, 23, 32, 45, 64], 3, 32)
-    ([23, 45], [31, 36])
+    ([23, 45], [27, 31, 36])
     >>> next_numbers([8, 16, 32], 0, 0), next_numbers([8, 31, 32, 33], 2, 32)
     ([4, 11], [])
     """
@@ -261,7 +266,9 @@ def next_numbers(tried: list[int], chosen: int, before: int) -> list[int]:
     small_below, small_above = max(1, best // GAP_BELOW), max(1, best // GAP_ABOVE)
     more = []
     if best - below > small_below:
-        more.append(best - small_below if best == before else round(math.sqrt(max(1, below) * best)))
+        more.append(min(best - small_below, round(math.sqrt(max(1, below) * best))))
+        if best == before and more[0] != best - small_below:
+            more.append(best - small_below)
     if above - best > small_above:
         more.append(best + small_above if best == before else round(math.sqrt(above * best)))
     return more
@@ -362,7 +369,7 @@ def _path(trials: dict[int, list[list[Trial]]], scale: float, sample_weight: Arr
     best = [[min(of_split, key=_total) for of_split in zip(*trials[number], strict=True)] for number in numbers]
     misses = np.array([np.sum([trial.misses for trial in row], axis=0) for row in best])
     compared = excess(misses, sample_weight=sample_weight)
-    chosen = compared.first_within
+    chosen = int(np.argmax(compared.over <= np.maximum(compared.standard_error, NEGLIGIBLE * scale)))
     rise = excess(misses[[chosen, -1]], sample_weight=sample_weight)
     return NumberPath(
         np.array(numbers),
