@@ -138,3 +138,19 @@ def test_compressed_rows_are_read_and_damage_is_reported(tmp_path):
     (tmp_path / "noisy.jsonl.gz").write_bytes(pack(rows)[:-9])
     with pytest.raises(ValueError, match=r"noisy\.jsonl\.gz is damaged"):
         read_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("ROAD", "estimators/road.py"),
+        ("estimators.ROADCV", "estimators/road_cv.py"),
+        ("synthetic.planted", "synthetic.py"),
+        ("__version__", "__init__.py"),
+        ("road.expected", None),
+        ("progress.words.duration", None),
+    ],
+)
+def test_a_name_leads_to_the_module_that_it_is_from(name, file):
+    found = provenance._file_of(name.split("."))
+    assert found == (file and provenance.PACKAGE / file)

@@ -22,12 +22,14 @@ ROOTS = {
 """Files of the learners of ``Method.learner``, and of what their trials are made of and measured by."""
 ALONE = ("experiments/trial.py", "experiments/images.py", "estimators/alternating.py")
 """Files that count without what they import, which is all learners."""
-NOT_RUN = ("road/number.py", "road/expected.py")
-"""Files that learners import, but on which no row depends: the search for the number of atoms, and expected times."""
+NOT_RUN = ("road/number.py",)
+"""Files that learners import, but on which no row depends: the search for the number of atoms."""
 WITHOUT_NUMBERS = (
     *("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "precompile", "progress", "wording"),
 )
 """Packages and modules that no result depends on."""
+EXPECTED_TIMES = PACKAGE / "road/expected.py"
+"""Likewise."""
 
 
 @cache
@@ -104,13 +106,28 @@ def _imported(path: Path) -> tuple[Path, ...]:
 
 
 def _file_of(parts: list[str]) -> Path | None:
-    """The file of a module, or of the module or package that a name is imported from."""
+    """The file of a module, or of the module or package that a name is imported from; None: no result depends on it."""
     if parts and parts[0] in WITHOUT_NUMBERS:
         return None
     place = PACKAGE.joinpath(*parts)
     candidates = (place.with_suffix(".py") if parts else place, place / "__init__.py")
     found = next((path for path in candidates if path.is_file()), None)
-    return found or (_file_of(parts[:-1]) if parts else None)
+    if found or not parts:
+        return None if found == EXPECTED_TIMES else found
+    *package, name = parts
+    return _file_of(_passed_on(PACKAGE.joinpath(*package, "__init__.py")).get(name, package))
+
+
+@cache
+def _passed_on(path: Path) -> dict[str, list[str]]:
+    """Where a package has the names from that it imports: those who import ``roadict.ROAD`` need one module of many."""
+    if not path.is_file():
+        return {}
+    nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
+    modules = [(node.module or "").split(".")[1:] for node in nodes]
+    return {
+        alias.name: [*module, alias.name] for node, module in zip(nodes, modules, strict=True) for alias in node.names
+    }
 
 
 @cache
