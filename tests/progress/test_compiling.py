@@ -91,6 +91,52 @@ def test_the_line_names_the_time_that_the_compiler_expects(clock, capsys):
     assert capsys.readouterr().err == "compiling kernels (first run only), about 14 s\n"
 
 
+def test_what_is_left_counts_down_within_a_kernel_by_what_it_takes_at_most(clock):
+    told = []
+    with compiling.heard_by(told.append):
+        compiling.report(0, 2, 10.0, 4.0)
+        seen = []
+        for _ in range(7):
+            seen.append(told[-1].time_left)
+            clock.now += 1
+        assert seen == [f"about {left} s left to compile" for left in (10, 9, 8, 7, 6, 6, 6)]
+        compiling.report(1, 2, 9.0, 9.0)
+        assert told[-1].left_now == 6.0, "it never rises"
+        clock.now += 60
+        assert told[-1].left_now == 0.0
+        compiling.report(2, 2)
+        assert told.pop() is None
+        compiling.report(0, 1, 5.0, 5.0)
+        assert told[-1].left_now == 5.0, "another time"
+        compiling.report(1, 1)
+
+
+def test_events_tell_it_within_a_kernel(clock, capsys, monkeypatch):
+    monkeypatch.setenv(json_lines.VARIABLE, "json")
+    with progress_bar(quiet=False, verb="learning"):
+        compiling.report(0, 1, 9.0, 9.0)
+        for _ in range(3):
+            clock.now += 2
+            with Compilation():  # of what the kernel calls
+                pass
+        compiling.report(1, 1)
+    events = [json_lines.read(line)["progress"] for line in capsys.readouterr().err.splitlines()]
+    assert [event["left"] for event in events] == [f"about {left} s left to compile" for left in (9, 7, 5, 3)]
+
+
+def test_the_bar_counts_down_by_itself(clock):
+    line = Line("learning", 0.0)
+    console = Console(file=Terminal(), width=120, force_terminal=True)
+    compiling.seconds()
+    with compiling.heard_by(lambda state: setattr(line, "compiling", state)):
+        compiling.report(0, 1, 9.0, 9.0)
+        for left in (9, 7, 5):
+            console.print(line, end="")
+            assert f"about {left} s left to compile" in console.file.getvalue()
+            clock.now += 2
+        compiling.report(1, 1)
+
+
 def test_kernels_that_numba_compiles_by_itself_are_announced_once(clock, capsys):
     with progress_bar(quiet=False, verb="learning"):
         for _ in range(5):

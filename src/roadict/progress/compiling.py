@@ -27,12 +27,25 @@ class Compiling(NamedTuple):
         Time so far.
     left : float or None
         Expected time left, if it is known.
+    step : float
+        How much of it is for the kernel that is compiled now: it counts down by as much until the next report.
+    since : float or None
+        Reading of the clock at the report; None: it does not count down.
     """
 
     done: int
     total: int
     seconds: float
     left: float | None
+    step: float = 0.0
+    since: float | None = None
+
+    @property
+    def left_now(self) -> float | None:
+        """Expected time left at this moment, if it is known."""
+        if self.left is None or self.since is None:
+            return self.left
+        return max(0.0, self.left - min(self.step, time.perf_counter() - self.since))
 
     @property
     def text(self) -> str:
@@ -43,12 +56,13 @@ class Compiling(NamedTuple):
     @property
     def time_left(self) -> str:
         """What is left of it; "" if that is unknown."""
-        return "" if self.left is None else f"about {roughly(self.left)} left to compile"
+        return "" if (left := self.left_now) is None else f"about {roughly(left)} left to compile"
 
     @property
     def line(self) -> str:
         """The one line about it where lines are not rewritten."""
-        return "compiling kernels (first run only)" + ("" if self.left is None else f", about {roughly(self.left)}")
+        left = self.left_now
+        return "compiling kernels (first run only)" + ("" if left is None else f", about {roughly(left)}")
 
 
 Listener = Callable[[Compiling | None], None]
@@ -61,6 +75,7 @@ class _Clock:
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
         self.ahead_since: float | None = None
+        self.ahead: Compiling | None = None
         self._past, self._depth, self._started = 0.0, 0, 0.0
 
     @property
@@ -87,28 +102,33 @@ class _Clock:
 _clock = _Clock()
 
 
-def report(done: int, total: int, seconds: float = 0.0) -> None:
+def report(done: int, total: int, seconds: float = 0.0, step: float = 0.0) -> None:
     """Tell who watches, if anybody, that ``done`` of ``total`` kernels have been compiled.
 
-    Called with 0 before the first, then after each. Clocks of jobs stand until all are done: a caller that gives up
-    reports ``total`` of ``total``.
+    Called with 0 before the first, then after each; the time left never rises. Clocks of jobs stand until all are done:
+    a caller that gives up reports ``total`` of ``total``.
 
     Parameters
     ----------
     done, total : int
     seconds : float
         Expected time left.
+    step : float
+        How much of it is for the kernel that is compiled now.
     """
     if done >= total:
         if _clock.ahead_since is not None:
-            _clock.ahead_since = None
+            _clock.ahead_since = _clock.ahead = None
             _clock.stop()
         return
     if _clock.ahead_since is None:
         _clock.start()
         _clock.ahead_since = _clock.seconds
+    before = None if _clock.ahead is None else _clock.ahead.left_now
+    left = seconds if before is None else min(before, seconds)
     elapsed = _clock.seconds - _clock.ahead_since
-    _clock.tell(Compiling(done, total, elapsed, seconds))
+    _clock.ahead = Compiling(done, total, elapsed, left, step, time.perf_counter())
+    _clock.tell(_clock.ahead)
 
 
 @cache
@@ -119,7 +139,9 @@ def _watch_numba() -> None:
     class Watcher(event.Listener):
         def on_start(self, event: Any) -> None:
             _clock.start()  # compiling a kernel compiles those that it calls
-            if _clock.ahead_since is None and _clock.seconds >= MIN_SECONDS:
+            if _clock.ahead is not None:
+                _clock.tell(_clock.ahead)  # for lines that are written only when they hear something
+            elif _clock.seconds >= MIN_SECONDS:
                 _clock.tell(Compiling(0, 0, _clock.seconds, None))
 
         def on_end(self, event: Any) -> None:
