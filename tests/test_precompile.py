@@ -92,11 +92,32 @@ from roadict.progress import compiling
 told = []
 precompile._start_helper = None  # any use is an error
 with compiling.heard_by(told.append):
-    precompile.prepare(("omp",), "float32")
-print(precompile._is_compiled("omp", precompile.np.dtype("float32")))
-print(sum(state is not None and state.left > 0 for state in told))
+    precompile.prepare(("NAME",), "float32")
+print(precompile._is_compiled("NAME", precompile.np.dtype("float32")))
+print(len({state.left for state in told if state is not None}))
 """
 
 
-def test_a_single_kernel_is_compiled_here_with_the_time_it_takes(tmp_path):
-    assert compiled(tmp_path, ONE) == ({"True"}, 1)
+@pytest.mark.parametrize("name", ["omp", "threshold", "mod"])
+def test_a_single_kernel_is_compiled_here_with_the_time_it_takes(tmp_path, name):
+    assert compiled(tmp_path, ONE.replace("NAME", name)) == ({"True"}, 1)
+
+
+ALONE = """
+from roadict import precompile
+from roadict.progress import compiling
+
+told, compiled = [], []
+precompile._start_helper = lambda dtype: None
+precompile._is_compiled = lambda name, dtype: False
+precompile._compile = lambda name, dtype: compiled.append(name)
+with compiling.heard_by(told.append):
+    precompile.prepare(("omp", "lasso"), "float64")
+assert [state and state.left for state in told] == [8.0, 4.5, None], told
+print(*compiled)
+print(0)
+"""
+
+
+def test_without_another_process_all_are_compiled_here(tmp_path):
+    assert compiled(tmp_path, ALONE) == ({"omp", "lasso"}, 0)

@@ -1,15 +1,17 @@
 """Compile the kernels that a fit will need before it starts, in two processes that share the cache on disk.
 
 Numba compiles one kernel at a time in a process. A second process takes kernels from the same list, and this one loads
-what it has compiled. Without a writable cache, with one core, or under torchrun, kernels are compiled on first use.
+what it has compiled; with one core, all are compiled here. Without a writable cache, or several of them under torchrun,
+kernels are compiled on first use.
 """
 
+import contextlib
+import math
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -64,33 +66,115 @@ def _iterate(dtype: np.dtype[Any]) -> None:
     engine.close()
 
 
-def _encode(algorithm: str, dtype: np.dtype[Any]) -> None:
+def _encode(algorithm: str, dtype: np.dtype[Any], positive: bool = False) -> None:
     from roadict.coders.registry import encode
 
     data, atoms, _ = _problem(dtype)
-    encode(data, None, atoms, algorithm=algorithm, n_jobs=1, warn=False)
+    encode(data, None, atoms, algorithm=algorithm, positive=positive, n_jobs=1, warn=False)
 
 
-def _polish(dtype: np.dtype[Any]) -> None:
+def _polish(dtype: np.dtype[Any], positive: bool = False) -> None:
     from roadict.coders.polish import polish_codes
 
     data, atoms, codes = _problem(dtype)
-    polish_codes(data, None, atoms, codes, n_jobs=1)
+    polish_codes(data, None, atoms, codes, positive=positive, n_jobs=1)
+
+
+def _update(name: str, dtype: np.dtype[Any]) -> None:
+    from roadict.updates.registry import UPDATES
+
+    update = UPDATES[name]
+    update.step(np.ones((1, 2)), np.eye(2), np.ones((1, 2)), **dict.fromkeys(update.parameters, 0.1))
+
+
+def _alternate(dtype: np.dtype[Any]) -> None:
+    """What every two-stage method calls between its coder and its update."""
+    from roadict.updates.replace import replace_atoms
+    from roadict.updates.sparse import atom_usage, energies, relative_change, residual
+
+    data, atoms, codes = np.ones((1, 2)), np.eye(2), np.ones((1, 2))
+    energies(residual(data, atoms, codes))
+    atom_usage(codes)
+    relative_change(codes, codes)
+    replace_atoms(data, atoms, codes)
+
+
+def _coder(algorithm: str, module: str, name: str, seconds: float, positive: bool = False) -> Kernel:
+    compile_it = partial(_encode, algorithm, positive=positive)
+    always_double = algorithm not in ("lasso", "omp")
+    return Kernel(f"roadict.coders.{module}", name, compile_it, seconds, always_double)
+
+
+def _updating(name: str, module: str, kernel: str, seconds: float) -> Kernel:
+    return Kernel(f"roadict.updates.{module}", kernel, partial(_update, name), seconds, always_double=True)
 
 
 KERNELS = {
     "engine": Kernel("roadict.engines.cpu.passes", "exact_chunk", _iterate, 4.5),
     "polish": Kernel("roadict.coders.polish", "_polish_chunk", _polish, 2.0, always_double=True),
-    "basis-pursuit": Kernel(
-        module="roadict.coders.basis_pursuit",
-        name="_basis_pursuit_chunk",
-        compile=partial(_encode, "basis-pursuit"),
-        seconds=4.0,
-        always_double=True,
+    "nonnegative-polish": Kernel(
+        "roadict.coders.polish", "_nonnegative_chunk", partial(_polish, positive=True), 5.0, always_double=True
     ),
-    "lasso": Kernel("roadict.coders.lasso", "_lasso_chunk", partial(_encode, "lasso"), 4.5),
-    "omp": Kernel("roadict.coders.omp", "_omp_chunk", partial(_encode, "omp"), 3.5),
+    "basis-pursuit": _coder("basis-pursuit", "basis_pursuit", "_basis_pursuit_chunk", 4.0),
+    "lasso": _coder("lasso", "lasso", "_lasso_chunk", 4.5),
+    "omp": _coder("omp", "omp", "_omp_chunk", 3.5),
+    "nonnegative-omp": _coder("omp", "omp", "_nonnegative_chunk", 4.0, positive=True),
+    "mp": _coder("mp", "mp", "_mp_chunk", 5.0),
+    "sp": _coder("sp", "exchange", "exchange_chunk", 9.0),
+    "cosamp": _coder("cosamp", "exchange", "exchange_chunk", 9.0),
+    "half": _coder("half", "half", "_half_chunk", 12.0),
+    "threshold": _coder("threshold", "threshold", "_threshold_chunk", 4.0),
+    "alternation": Kernel("roadict.updates.sparse", "relative_change", _alternate, 1.5, always_double=True),
+    "mod": _updating("mod", "sparse", "products", 1.0),
+    "ksvd": _updating("ksvd", "ksvd", "_sweep", 10.5),
+    "approximate-ksvd": _updating("approximate-ksvd", "ksvd", "_sweep", 10.5),
+    "simco": _updating("simco", "sparse", "refit", 7.0),
+    "blotless": _updating("blotless", "sparse", "refit", 7.0),
+    "sequential": _updating("sequential", "sequential", "_sweep", 4.0),
+    "consistent-sequential": _updating("consistent-sequential", "sequential", "_sweep", 4.0),
 }
+
+
+def kernel_of_coder(coder: str, positive: bool) -> str:
+    """Name of the kernel of a coder; one for nonnegative codes may have its own.
+
+    Examples
+    --------
+    >>> kernel_of_coder("omp", True), kernel_of_coder("lasso", True)
+    ('nonnegative-omp', 'lasso')
+    """
+    signed = f"nonnegative-{coder}"
+    return signed if positive and signed in KERNELS else coder
+
+
+def kernels_of_alternation(update: str, coder: str | None, positive_code: bool) -> list[str]:
+    """Names of the kernels of a two-stage method; without a coder its first codes are those of the Lasso.
+
+    Examples
+    --------
+    >>> kernels_of_alternation("ksvd", "omp", True)
+    ['ksvd', 'nonnegative-omp', 'alternation']
+    """
+    return [update, kernel_of_coder(coder or "lasso", positive_code), "alternation"]
+
+
+def kernels_of_choice(formulation: str, positive_code: bool, engine: str) -> list[str]:
+    """Names of the kernels that choose the number of atoms, and those of the fit that follows.
+
+    Examples
+    --------
+    >>> kernels_of_choice("lasso", False, "numba")
+    ['engine', 'polish', 'lasso']
+    """
+    polish = "nonnegative-polish" if positive_code else "polish"
+    exact = ["basis-pursuit"] if formulation == "constrained" else []
+    return [*(["engine"] if engine == "numba" else []), polish, "lasso", *exact]
+
+
+def missing(names: Iterable[str], dtype: DTypeLike) -> list[str]:
+    """Return those of these kernels that have not been compiled for data of a dtype, here or into the cache."""
+    number = np.dtype(dtype)
+    return [name for name in names if not _is_compiled(name, number)]
 
 
 def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
@@ -100,26 +184,18 @@ def prepare(names: Iterable[str], dtype: DTypeLike) -> None:
     such kernels are compiled on first use.
     """
     number = np.dtype(dtype)
-    waiting = deque(name for name in names if not _is_compiled(name, number))
+    waiting = deque(missing(names, number))
     total = len(waiting)
-    if total == 1:
-        compiling.report(0, 1, KERNELS[waiting[0]].seconds)
-        try:
-            _compile(waiting[0], number)
-        finally:
-            compiling.report(1, 1)
-    if total < 2 or joblib.cpu_count() < 2 or started_by_torchrun() or not _is_python():
+    if total == 0 or (total > 1 and started_by_torchrun()):
         return
-    helper = _start_helper(number)
-    if helper is None:
-        return
-    compiling.report(0, total, _seconds(waiting))
+    helper = _start_helper(number) if total > 1 and joblib.cpu_count() > 1 and _is_python() else None
     try:
-        _share(waiting, helper, number, total)
+        _share(waiting, helper, number)
     finally:
         waiting.clear()  # ends the thread that feeds the helper
-        helper.kill()
-        helper.wait()
+        if helper is not None:
+            helper.kill()
+            helper.wait()
         compiling.report(total, total)
 
 
@@ -144,28 +220,40 @@ def _start_helper(dtype: np.dtype[Any]) -> "subprocess.Popen[bytes] | None":
         return None
 
 
-def _share(waiting: "deque[str]", helper: "subprocess.Popen[bytes]", dtype: np.dtype[Any], total: int) -> None:
-    """Compile what is waiting, here and in the helper, which is given one name at a time."""
+def _share(waiting: "deque[str]", helper: "subprocess.Popen[bytes] | None", dtype: np.dtype[Any]) -> None:
+    """Compile what is waiting, here and in the helper, if there is one, which is given one name at a time."""
     names, done = tuple(waiting), list[str]()
-
-    def feed() -> None:
-        assert helper.stdin is not None
-        assert helper.stdout is not None
-        with helper.stdin, helper.stdout, suppress(IndexError, OSError):  # the last is taken; the helper has ended
-            while waiting:
-                name = waiting.pop()
-                helper.stdin.write(f"{name}\n".encode())
-                if not helper.stdout.readline():
-                    return
-                done.append(name)
-
-    feeder = threading.Thread(target=feed, daemon=True)
-    feeder.start()
+    n_processes = 1 if helper is None else 2
+    feeder = None if helper is None else threading.Thread(target=_feed, args=(helper, waiting, done), daemon=True)
+    if feeder is not None:
+        feeder.start()
     while (name := _first(waiting)) is not None:
+        _report(names, done, n_processes, KERNELS[name].seconds)
         _compile(name, dtype)
         done.append(name)
-        compiling.report(min(len(done), total - 1), total, _seconds(set(names) - set(done)))
-    feeder.join(PATIENCE * _seconds(names))
+    if feeder is not None:
+        _report(names, done, n_processes, math.inf)
+        feeder.join(PATIENCE * _seconds(names, n_processes))
+
+
+def _feed(helper: "subprocess.Popen[bytes]", waiting: "deque[str]", done: list[str]) -> None:
+    """Give the helper the last name, wait until it is done, and so on."""
+    assert helper.stdin is not None
+    assert helper.stdout is not None
+    # the last is taken; the helper has ended
+    with helper.stdin, helper.stdout, contextlib.suppress(IndexError, OSError):
+        while waiting:
+            name = waiting.pop()
+            helper.stdin.write(f"{name}\n".encode())
+            if not helper.stdout.readline():
+                return
+            done.append(name)
+
+
+def _report(names: tuple[str, ...], done: list[str], n_processes: int, step: float) -> None:
+    """Tell what is left; ``step``: seconds that the kernel takes which is compiled now."""
+    left = set(names).difference(done)
+    compiling.report(min(len(done), len(names) - 1), len(names), _seconds(left, n_processes), step)
 
 
 def _first(waiting: "deque[str]") -> str | None:
@@ -176,9 +264,16 @@ def _first(waiting: "deque[str]") -> str | None:
         return None
 
 
-def _seconds(names: Iterable[str]) -> float:
-    """Seconds that two processes need for these, if the machine is idle."""
-    return sum(KERNELS[name].seconds for name in names) / 2
+def _seconds(names: Collection[str], n_processes: int) -> float:
+    """Seconds that so many processes need for these, if the machine is idle: no fewer than the longest takes.
+
+    Examples
+    --------
+    >>> _seconds(["omp", "lasso"], 1), _seconds(["omp", "lasso"], 2), _seconds([], 2)
+    (8.0, 4.5, 0.0)
+    """
+    seconds = [KERNELS[name].seconds for name in names]
+    return max(sum(seconds) / n_processes, max(seconds, default=0.0))
 
 
 def _is_compiled(name: str, dtype: np.dtype[Any]) -> bool:

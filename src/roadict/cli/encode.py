@@ -69,7 +69,7 @@ def encode(
     from roadict.estimators import load
     from roadict.files.atomic import atomic_write
     from roadict.files.blocks import read_blocks
-    from roadict.precompile import KERNELS, prepare
+    from roadict.precompile import kernel_of_coder, prepare
 
     model = load(model_file)
     coder = model.sparse_coder(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon)
@@ -84,9 +84,9 @@ def encode(
     with naming_places(data), showing_warnings(), progress_bar(quiet, "encoding") as advance:
         for block in blocks:
             _check_width(data, block.shape[1], model.components_.shape[1])
-            if coder.algorithm in KERNELS and not done:
+            if not done:
                 coder._validate(block, coder._checked_dictionary(), reset=False)  # nothing is compiled for bad input
-                prepare((coder.algorithm,), block.dtype)
+                prepare([kernel_of_coder(coder.algorithm, bool(coder.positive_code))], block.dtype)
             parts.append(coder._transform(block, sparse, first_row=done))
             if not quiet:
                 error.add(block, parts[-1])

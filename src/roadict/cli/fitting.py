@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from roadict.cli.ahead import compile_ahead
 from roadict.cli.console import progress_bar, showing_warnings, snapshot_callback
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def fit_with_progress(
 
     if quiet:
         with showing_warnings():
+            compile_ahead(model, X)
             model.fit(X)
         return
     with showing_warnings(), progress_bar(quiet, "learning", span=span) as advance:
@@ -38,6 +40,7 @@ def fit_with_progress(
 
         if hasattr(model, "n_splits"):
             model._progress = choosing
+        compile_ahead(model, X)
         for index, snapshot in enumerate(model.iter_fit(X)):
             if headings:
                 say(headings.pop())
