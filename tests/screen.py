@@ -78,17 +78,18 @@ class Shown(NamedTuple):
 
 
 def on_screen(width, *arguments, cwd=None, **settings):
-    """Run the program with all streams on a terminal of this width, as people do."""
+    """Run the program with all streams on a terminal of this width, as people do; 0: one of 80 that does not tell."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    environment = os.environ | {"TERM": "xterm-256color"} | settings
+    environment = os.environ | {"TERM": "xterm-256color"}
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         environment.pop(name, None)
+    environment |= settings
     command = [*PROGRAM, *map(str, arguments)]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=cwd) as process:
         os.close(theirs)
         shown = shown_on(ours)
         code = process.wait(GUARD)
-    screen = Screen(width)
+    screen = Screen(width or 80)
     screen.feed(shown.decode())
     return Shown(code, screen)

@@ -66,6 +66,15 @@ def test_learn(folder, width):
     )
 
 
+@pytest.mark.parametrize(("width", "settings"), [(0, {}), (0, {"COLUMNS": "0"}), (100, {"COLUMNS": "0"})])
+def test_a_width_of_0_is_unknown(folder, width, settings):
+    arguments = ("learn", "data.npy", "-k", 14, "-o", "out.npz", "--seed", 0)
+    code, screen = on_screen(width, *arguments, cwd=folder, **settings)
+    assert code == 0
+    assert len(percents(screen, "learning")) > 3
+    assert screen.lines[0] == "data.npy: 200 samples of 10 features, float64"
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_denoise(folder, width):
     code, screen = on_screen(width, "denoise", "noisy.png", "-o", "clean.png", cwd=folder)

@@ -66,6 +66,17 @@ def test_the_width_is_that_of_the_terminal_that_is_written_to(monkeypatch):
     os.close(ours)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("given", ["", "0", "-3", "wide"])
+def test_a_terminal_of_no_columns_has_an_unknown_width(monkeypatch, given):
+    monkeypatch.setenv("COLUMNS", given)
+    ours, theirs = os.openpty()  # reports 0 until it is told
+    with open(theirs, "w", encoding="utf-8") as stream:
+        assert columns(stream) == 80
+    os.close(ours)
+    assert columns(Terminal()) == 80
+
+
 def test_plain_progress_has_share_and_remaining_time_and_no_control_characters(clock, capsys):
     progress = PlainProgress("encoding")
     progress(1, 101, "samples")

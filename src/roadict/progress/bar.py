@@ -10,6 +10,7 @@ from roadict.progress import compiling
 from roadict.progress.output import lines_above
 from roadict.progress.remaining import TimeLeft
 from roadict.progress.stages import Progress
+from roadict.progress.terminal import columns
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -66,6 +67,8 @@ def bar_on_terminal(
     from rich.live import Live
 
     console = Console(stderr=True)
+    if not console.width:  # rich takes COLUMNS=0 at its word
+        console.width = columns(sys.stderr)
     line, estimate = Line(verb, share), time_left or TimeLeft()
 
     def advance(done: int, total: int, text: str) -> None:

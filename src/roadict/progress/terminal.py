@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,8 @@ __all__ = ["PlainProgress", "Progress", "ProgressLine", "duration", "run_text", 
 
 PAUSE = 2.0
 """Seconds between two lines that are not rewritten."""
+UNKNOWN_WIDTH = 80
+"""Columns of a terminal that does not tell."""
 
 
 def silent(done: int, total: int, text: str) -> None:
@@ -140,11 +141,14 @@ class ProgressLine:
 
 
 def columns(stream: TextIO) -> int:
-    """Return the width of the terminal of a stream."""
+    """Return the width of the terminal of a stream; 0 columns, as some terminals report, are an unknown width."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
     try:
-        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(stream.fileno()).columns
-    except (OSError, ValueError):  # not a number, or no file descriptor
-        return shutil.get_terminal_size().columns
+        return os.get_terminal_size(stream.fileno()).columns or UNKNOWN_WIDTH
+    except (OSError, ValueError):  # no terminal, or no file descriptor
+        return UNKNOWN_WIDTH
 
 
 def elided(text: str, width: int) -> str:
