@@ -339,3 +339,10 @@ def test_files_hold_plain_numbers_and_nothing_else(stopped):
         assert (folder / file["file"]).stat().st_size == size == file["bytes"]
     with pytest.raises(DamagedError):
         storage.read(folder, 29, content["problem"], len(DATA), SERIAL)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"content": {"facts": {"share": null}}}', "[1]"])
+def test_a_checkpoint_that_does_not_tell_its_share_begins_at_0(tmp_path, text):
+    assert storage.saved_share(tmp_path / "missing") == 0
+    (tmp_path / "checkpoint-000001.json").write_text(text)
+    assert storage.saved_share(tmp_path) == 0

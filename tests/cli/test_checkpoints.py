@@ -13,6 +13,7 @@ import pytest
 
 from program import GUARD, PROGRAM, assert_refused, command, contents, stop_in_the_middle
 from roadict import load
+from roadict.checkpoints import storage
 
 from .small import DATA, LEARN, SHORT, assert_same_model
 
@@ -115,6 +116,22 @@ def test_a_killed_run_resumes_to_the_same_model(roadict, folder, uninterrupted, 
     assert not list(saved.iterdir())
     assert_same_model("out.npz", uninterrupted())
     assert load("out.npz").get_params() == load("uninterrupted.npz").get_params()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_progress_resumes_where_it_stood(folder, quiet):
+    from screen import on_screen
+
+    arguments = ("learn", "data.npy", "-o", "out.npz", *RESUMABLE, "--max-iter", "8000", "--every", "0.02s")
+    assert kill_at(lambda: storage.saved_share(Path("checkpoints")) > 0.3, *arguments, *quiet)
+    stood = int(100 * storage.saved_share(Path("checkpoints")))
+    code, screen = on_screen(100, *arguments, "--resume")
+    assert code == 0
+    shown = [int(found[1]) for frame in screen.frames if (found := re.search(r" (\d+) %", frame))]
+    assert shown[0] == stood
+    assert shown == sorted(shown)
+    assert shown[-1] > stood
 
 
 def test_resuming_without_a_checkpoint_starts_from_the_beginning(roadict, folder):

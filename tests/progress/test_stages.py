@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from roadict.progress.remaining import TimeLeft
-from roadict.progress.stages import STEPS, Stages, likely_part
+from roadict.progress.stages import STEPS, ResumedShare, Stages, likely_part
 
 
 @pytest.fixture
@@ -113,3 +113,13 @@ def test_a_job_that_resumes_is_timed_from_where_it_resumes(clock):
     left(800, 1000)
     clock.now += 10
     assert left(900, 1000) == "about 10 s left"
+
+
+@pytest.mark.parametrize("stood", [0.0, 0.1, 0.6, 1.0])
+@pytest.mark.parametrize("reported", [(0.0, 0.5, 1.0), (0.3, 0.3, 0.9, 1.0), (1.0,)])
+def test_a_job_that_resumes_goes_from_where_it_stood_to_the_end(stood, reported):
+    job = ResumedShare(stood)
+    shares = [job.follow(share) for share in reported]
+    assert shares[0] == pytest.approx(max(stood, reported[0])), "or where it is, if that is further"
+    assert shares == sorted(shares)
+    assert shares[-1] == job.done == 1.0

@@ -15,6 +15,7 @@ from roadict.checkpoints import storage
 from roadict.checkpoints.lock import FolderLock
 from roadict.checkpoints.storage import Arrays, CheckpointError, DamagedError, LoadedCheckpoint, Metadata
 from roadict.checks import warn_user
+from roadict.progress.stages import ResumedShare
 from roadict.ranks.collectives import allgather_json, counts, offset, on_all_ranks
 from roadict.ranks.comm import Comm, is_restart
 
@@ -49,6 +50,8 @@ class Checkpoint:
         checkpoint and a ``RunStoppedError``.
     lock : FolderLock, default=None
         Lock of the folder, if it should outlast the fit. None: the fit acquires its own.
+    share : ResumedShare, default=None
+        Share of the fit that is done, as a program shows it; saved with every checkpoint, for when it resumes.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Checkpoint:
     resume: bool = True
     stop: Callable[[], int] | None = None
     lock: FolderLock | None = None
+    share: ResumedShare | None = None
 
 
 class RunStoppedError(Exception):
@@ -176,6 +180,8 @@ class Checkpoints:
         """Write a checkpoint; a failed write harms neither the run nor earlier checkpoints."""
         self._number += 1
         metadata = metadata | {"notes": self.notes}
+        if self._settings.share is not None:
+            metadata["share"] = self._settings.share.done
         shared = shared | {f"{NOTED}{name}": array for name, array in self.arrays.items()}
         error = storage.write(
             self._folder, self._number, self._problem, metadata, shared, local, self._comm, self._damaged

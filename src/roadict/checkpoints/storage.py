@@ -169,6 +169,15 @@ def is_finished(folder: Path) -> bool:
         return False
 
 
+def saved_share(folder: Path) -> float:
+    """Return the share of the fit that was done at the last checkpoint; 0 if there is none, or none that tells."""
+    try:
+        path = folder / f"checkpoint-{numbers(folder)[-1]:06d}.json"
+        return min(1.0, max(0.0, float(json.loads(path.read_bytes())["content"]["facts"]["share"])))
+    except (IndexError, KeyError, OSError, TypeError, ValueError):
+        return 0.0
+
+
 def is_of_problem(folder: Path, number: int, problem: Metadata) -> bool:
     """Whether a checkpoint belongs to this problem, and its manifest is intact."""
     return bool(_manifest(folder / f"checkpoint-{number:06d}.json", problem)[0])

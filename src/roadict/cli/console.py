@@ -49,7 +49,11 @@ def print_error(text: str) -> None:
 
 @contextmanager
 def progress_bar(
-    quiet: bool, verb: str, time_left: Callable[[int, int], str] | None = None, span: tuple[float, float] = (0.0, 1.0)
+    quiet: bool,
+    verb: str,
+    time_left: Callable[[int, int], str] | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
+    done_before: float = 0.0,
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Show progress on standard error: a bar on a terminal, else a plain line every two seconds.
 
@@ -64,6 +68,8 @@ def progress_bar(
         Called with steps done and in total for a text. None: the time left is extrapolated from these.
     span : (float, float)
         The part of the whole command that the steps are.
+    done_before : float
+        Share of the steps that an earlier command has done.
     """
     from roadict.progress import json_lines
     from roadict.progress.compiling import heard_by
@@ -71,6 +77,7 @@ def progress_bar(
     from roadict.progress.terminal import PlainProgress
 
     first, last = span
+    shown = first + (last - first) * done_before
 
     def of_command(done: int, total: int, text: str) -> None:
         advance(round(STEPS * (first + (last - first) * done / max(1, total))), STEPS, text)
@@ -80,11 +87,11 @@ def progress_bar(
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not json_lines.requested():
         from roadict.progress.bar import bar_on_terminal
 
-        with bar_on_terminal(verb, time_left, first) as advance:
+        with bar_on_terminal(verb, time_left, shown) as advance:
             yield advance if span == (0.0, 1.0) else of_command
     else:
         kind = json_lines.EventProgress if json_lines.requested() else PlainProgress
-        advance = progress = kind(verb, time_left, first)
+        advance = progress = kind(verb, time_left, shown)
         with heard_by(progress.compiling):
             yield advance if span == (0.0, 1.0) else of_command
 

@@ -19,17 +19,24 @@ def fit_with_progress(
     """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
 
     The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
-    options have been checked.
+    options have been checked. A fit that resumes begins with the share that its checkpoint has.
     """
     from roadict.progress.output import say
-    from roadict.progress.terminal import run_text, steps_of
+    from roadict.progress.stages import STEPS, ResumedShare
+    from roadict.progress.terminal import run_text
 
+    saved: ResumedShare | None = getattr(model.checkpoint, "share", None)
     if quiet:
         with showing_warnings():
             compile_ahead(model, X)
-            model.fit(X)
+            if saved is None:
+                model.fit(X)
+            else:
+                for snapshot in model.iter_fit(X):
+                    saved.follow(snapshot.share)
         return
-    with showing_warnings(), progress_bar(quiet, "learning", span=span) as advance:
+    job = saved or ResumedShare()
+    with showing_warnings(), progress_bar(quiet, "learning", span=span, done_before=job.done) as advance:
         callback = snapshot_callback(quiet)
         headings = [heading]
 
@@ -48,4 +55,4 @@ def fit_with_progress(
                 say(f"resumed after iteration {snapshot.iteration - 1}")
             if callback is not None:
                 callback(snapshot)
-            advance(*steps_of(snapshot), run_text(snapshot))
+            advance(round(STEPS * job.follow(snapshot.share)), STEPS, run_text(snapshot))

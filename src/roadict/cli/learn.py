@@ -237,6 +237,7 @@ def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[
     from roadict.checkpoints import storage
     from roadict.checkpoints.lock import FolderLock
     from roadict.checkpoints.schedule import Checkpoint
+    from roadict.progress.stages import ResumedShare
     from roadict.ranks.comm import is_restart, started_by_torchrun
 
     if options is None:
@@ -246,7 +247,8 @@ def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[
     with stop_requests(SIGNAL_GRACE if started_by_torchrun() else 0.0) as stop, FolderLock(folder) as lock:
         fresh = (is_restart(comm) or resume) and not any(folder.glob("checkpoint-*.json"))
         message = f"no checkpoint in {folder} yet: starting from the beginning\n" if fresh else ""
-        yield Checkpoint(folder, every, resume, stop, lock), message
+        share = ResumedShare(storage.saved_share(folder))
+        yield Checkpoint(folder, every, resume, stop, lock, share), message
         if comm.rank == 0:
             storage.clear(folder)
 

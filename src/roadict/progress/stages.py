@@ -70,6 +70,37 @@ class Stages:
         return advance
 
 
+class ResumedShare:
+    """Share that is done of a job that may have been resumed: it begins where the job stood, and ends at 1.
+
+    A resumed job only knows what it expects from there on, and may report less, or 0.
+
+    Attributes
+    ----------
+    done : float
+        Share at which it stood; then, share that is done.
+
+    Examples
+    --------
+    >>> job = ResumedShare(0.6)
+    >>> [round(job.follow(share), 3) for share in (0.2, 0.6, 1.0)]
+    [0.6, 0.8, 1.0]
+    """
+
+    def __init__(self, done: float = 0.0) -> None:
+        self.done = done
+        self._first: tuple[float, float] | None = None
+
+    def follow(self, share: float) -> float:
+        """Return the share that is done where the job itself reports this one."""
+        if self._first is None:
+            self._first = share, max(share, self.done)
+        first, stood = self._first
+        left = (1 - share) / (1 - first) if first < 1 else 0.0
+        self.done = max(self.done, 1 - (1 - stood) * left)
+        return self.done
+
+
 def likely_part(done: float, expected: float) -> float:
     """Return the part of a stage that is done after so many steps, of which this number is expected; always below 1.
 
