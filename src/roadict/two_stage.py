@@ -14,7 +14,7 @@ from roadict.coders.registry import CODER_PARAMETERS, default_sparsity, encode
 from roadict.constraints import FREE, Constraints
 from roadict.kernels import Workers
 from roadict.linalg import leading_signs, unit_rows
-from roadict.precompile import KERNELS, prepare
+from roadict.precompile import kernels_of_alternation, prepare
 from roadict.runs.driving import Fitting
 from roadict.runs.loop import Rule, View, follow
 from roadict.runs.measures import Changes
@@ -269,7 +269,7 @@ def learn(
         In the user's units.
     """
     method, given = UPDATES[update], {"alpha": alpha, "ridge": ridge}
-    prepare((name for name in (coder, update) if name in KERNELS), data.dtype)
+    prepare(kernels_of_alternation(update, coder, positive_code), data.dtype)
     with Workers(1 if data.size * len(dictionary) < MIN_PARALLEL_WORK else n_jobs) as workers:
         code = None
         if coder is not None:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from program import GUARD, assert_refused
-from roadict import precompile
+from roadict import precompile, two_stage
+from roadict.estimators import road_cv
+from roadict.road import learning
 from roadict.synthetic import planted
 
 PROGRAM = """
@@ -83,8 +85,8 @@ def test_every_coder_and_update_has_a_kernel_that_exists():
 def prepared(monkeypatch):
     """The kernels that a command would compile ahead in an empty cache; none is compiled."""
     names = []
-    monkeypatch.setattr(precompile, "missing", lambda names, dtype: list(names))
-    monkeypatch.setattr(precompile, "prepare", lambda of_fit, dtype: names.append((*of_fit, str(dtype))))
+    for module in (two_stage, road_cv, learning):
+        monkeypatch.setattr(module, "prepare", lambda of_fit, dtype: names.append((*of_fit, str(dtype))))
     return names
 
 

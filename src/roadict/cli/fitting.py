@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from roadict.cli.ahead import compile_ahead
 from roadict.cli.console import progress_bar, showing_warnings, snapshot_callback
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ def fit_with_progress(
     saved: ResumedShare | None = getattr(model.checkpoint, "share", None)
     if quiet:
         with showing_warnings():
-            compile_ahead(model, X)
             if saved is None:
                 model.fit(X)
             else:
@@ -47,7 +45,6 @@ def fit_with_progress(
 
         if hasattr(model, "n_splits"):
             model._progress = choosing
-        compile_ahead(model, X)
         for index, snapshot in enumerate(model.iter_fit(X)):
             if headings:
                 say(headings.pop())

@@ -10,11 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from roadict import checks
 from roadict.checks import warn_user
+from roadict.engines.registry import engine_name
 from roadict.estimators.advice import dense_advice
 from roadict.estimators.known import check_reachable, check_width
 from roadict.estimators.learner import Coding, Learner
 from roadict.estimators.road import ROAD
 from roadict.estimators.weights import used_samples
+from roadict.precompile import kernels_of_choice, prepare
 from roadict.progress.stages import Progress, Stages
 from roadict.progress.terminal import PlainProgress, silent
 from roadict.ranks.comm import SERIAL, current
@@ -249,6 +251,8 @@ class ROADCV(Learner):
         numbers, parameters = self._numbers(), self._parameters()
         check_width(parameters, data.shape[1], None if numbers is None else min(numbers))
         check_reachable(data, parameters, weights=weights, warn=False)  # the final fit warns
+        engine = engine_name(self.engine, len(data), data.shape[1], max(numbers or [4 * data.shape[1]]))
+        prepare(kernels_of_choice(self.formulation, bool(self.positive_code), engine), data.dtype)
         seed = seed_sequence(self.random_state)
         whole = Stages({"choice": CHOICE, "fit": 1 - CHOICE})
         report = self._progress or (PlainProgress("choosing n_components") if self.verbose else silent)
