@@ -165,6 +165,28 @@ def test_the_label_of_a_mark_stays_between_the_axes(y, level):
     assert coord(group.find("text"), "y") - 4 - coord(group.find("circle"), "cy") == level
 
 
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ([], "left above"),
+        ([([1, 1000], [9, 9])], "left above"),  # far from it
+        ([([1, 400], [5.5, 5.5])], "left below"),
+        ([([1, 300, 300.1, 400], [9, 9, 1, 1])], "left above"),  # falls steeply, beside it
+        ([([1, 100, 101, 400], [9, 9, 1, 1])], "right above"),  # falls steeply, through both places on the left
+        ([([1, 100, 101, 600, 601, 1000], [9, 9, 1, 1, 5.5, 5.5])], "right below"),
+        ([([1, 100, 101, 900, 901, 1000], [9, 9, 1, 1, 9, 9])], "middle above"),
+    ],
+)
+def test_the_label_of_a_level_is_where_no_line_crosses_it(line, place):
+    chart = CHARTS[0]
+    group = read(chart.level(5, "tolerance 0.01", "tolerance", avoid=line)).find("g")
+    label, path = group.find("text"), group.find("path").get("d")
+    assert path == f"M60 {float(chart.y(5)):g}H380"
+    sides = {110: "left", 220: "middle", 330: "right"}
+    side = sides[min(sides, key=lambda middle: abs(middle - coord(label)))]
+    assert f"{side} {'above' if coord(label, 'y') < chart.y(5) else 'below'}" == place
+
+
 def test_bars_start_at_zero_and_are_centred():
     chart = Chart(Scale(0.5, 4.5, 50, 250), Scale(0, 50, 280, 80))
     bars = read(chart.bars([50, 25, 12.5, 0], "c1")).findall("g/rect")

@@ -266,6 +266,17 @@ def test_charts_have_axes_values_and_a_tolerance():
     assert max(names[name] + 7 * len(name) for name in four) < drawings.WIDTH  # none is cut off
 
 
+def test_no_curve_crosses_the_label_of_the_tolerance():
+    for curve in (10.0 ** -np.linspace(3, 4.2, 300), 10.0 ** -np.linspace(3.6, 4.8, 300), np.full(300, 1.8e-4)):
+        root = ElementTree.fromstring(drawings.residual_curves({"primal": curve}, [Mark(300, 0.5, "ring")], 1e-4))
+        (label,) = root.findall("g[@class='level']/text")
+        path = next(tag for tag in root.iter("path") if tag.get("class") == "line c0" and "L" in tag.get("d"))
+        x, y = np.array(re.findall(r"[ML](\S+) ([^ML]+)", path.get("d")), float).T
+        middle, half = float(label.get("x")), 3 * len(label.text)
+        under = np.interp(np.linspace(middle - half, middle + half, 50), x, y)
+        assert (np.abs(under - float(label.get("y")) + 4) > 6).all()
+
+
 def test_the_objective_of_admm_is_said_to_rise():
     assert "It may rise: ADMM starts infeasible" in panels.objective_caption(["primal", "dual"])
     assert panels.objective_caption(["code_change", "atom_change"]) == "Objective."

@@ -204,12 +204,33 @@ class Chart:
         down = float(self.y(np.clip(y, self.y.low, self.y.high)))
         side, anchor = (-10, "end") if across > (self.x.start + self.x.end) / 2 else (10, "start")
         start = across + side
-        under = np.linspace(start, start + math.copysign(LETTER * len(label), side), 12)
-        drawn = [np.interp(under, self.x(xs), self.y(ys)) for xs, ys in avoid]
+        ends = sorted((start, start + math.copysign(LETTER * len(label), side)))
         heights = [down, *(at for at in (down - 14, down + 14) if self.y.end + 6 <= at <= self.y.start - 6)]
-        level = min(heights, key=lambda at: sum(int((np.abs(line - at) < 8).sum()) for line in drawn))
+        level = min(heights, key=lambda at: self._crossed(ends[0], ends[1], at, avoid))
         ring = element("circle", cx=across, cy=down, r=5)
         return element("g", ring + text(start, level + 4, label, anchor), class_=f"mark {kind}")
+
+    def level(self, y: float, label: str, kind: str = "", avoid: Sequence[Line] = ()) -> str:
+        """A line across the plotting area with a label, where the fewest of the lines ``avoid`` cross it.
+
+        That is above or below the line, at its left, right or middle.
+        """
+        left, top, right, bottom = self.box
+        down, width = float(self.y(y)), LETTER * len(label)
+        starts = (left + 4, right - 4 - width, (left + right - width) / 2)
+        places = [(start, at) for start in starts for at in (down - 9, down + 11) if top + 6 <= at <= bottom - 6]
+        start, at = min(places, key=lambda place: self._crossed(place[0], place[0] + width, place[1], avoid))
+        line = element("path", class_=f"line {kind}", d=f"M{_pixels(left)} {_pixels(down)}H{_pixels(right)}")
+        return element("g", line + text(start + width / 2, at + 4, label), class_="level")
+
+    def _crossed(self, left: float, right: float, level: float, lines: Sequence[Line]) -> int:
+        """Over how many pixels lines run through a label between two ends at a level."""
+        across, count = np.arange(left, right + 1), 0
+        for xs, ys in lines:
+            down = np.interp(across, self.x(xs), self.y(ys), left=np.nan, right=np.nan)
+            above, below = np.minimum(down[1:], down[:-1]), np.maximum(down[1:], down[:-1])
+            count += int(((above < level + 8) & (below > level - 8)).sum())
+        return count
 
     def legend(self, names: Mapping[str, str]) -> str:
         """Names by the kinds of their lines, in a row above the plotting area."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roadict.drawing.charts import Chart, Line, Mark, Scale, element, svg
-from roadict.drawing.charts import text as label
 from roadict.drawing.grids import MAX_CURVES, MAX_PICTURES, side_of
 from roadict.drawing.numbers import number
 from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
@@ -61,13 +60,14 @@ def residual_curves(
     rows = math.ceil(len(curves) / NAMES)
     chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + rows * LEGEND, log=True))
     parts = [_axes(chart, "iteration", "relative, log scale")]
-    if tolerance is not None:
-        parts.append(chart.line([1, longest], [tolerance, tolerance], "tolerance"))
-        parts.append(label(chart.box[0] + 4, float(chart.y(tolerance)) - 5, f"tolerance {number(tolerance)}", "start"))
     parts += [_curve(chart, curve, f"c{i}") for i, curve in enumerate(curves.values())]
     last = list(curves.values())[-1]
     parts += [chart.line([len(last), mark.x], [last[-1], mark.y], f"c{len(curves) - 1} jump") for mark in marks]
     drawn = [_points(curve) for curve in curves.values()]
+    if tolerance is not None:
+        labels: list[Line] = [([longest / 2, mark.x], [mark.y, mark.y]) for mark in marks]  # about where theirs are
+        parts.append(chart.level(tolerance, f"tolerance {number(tolerance)}", "tolerance", [*drawn, *labels]))
+        drawn.append(([1, longest], [tolerance, tolerance]))
     parts += [chart.mark(*mark, f"c{len(curves) - 1}", drawn) for mark in marks]
     names = [(f"c{i}", name) for i, name in enumerate(curves)]
     for row in range(rows):
