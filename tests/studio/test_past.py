@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import shutil
 import time
 from xml.etree import ElementTree
@@ -179,6 +180,35 @@ def test_two_runs_are_compared(runs, model):
     assert "differ in size" in versus.side_by_side(grey, finished(runs, size=(9, 9)))
     with pytest.raises(ValueError, match="tick two runs of one kind"):
         versus.side_by_side(same, grey)
+
+
+def tiles(side):
+    """Number and drawing of every atom on one side, None for an empty place."""
+    figures = re.findall(r"<figure[^>]*>(.*?)</figure>", side)
+    found = [re.fullmatch("(.*)<figcaption>(.*?)</figcaption>", text) for text in figures]
+    return [tile and (tile[2], re.findall(' (?:d|src)="([^"]*)"', tile[1])[-1]) for tile in found]
+
+
+@pytest.mark.parametrize("length", [8, 9], ids=["curves", "pictures"])
+def test_partners_have_the_same_place_and_numbers_of_both_runs(length):
+    first = np.random.default_rng(0).normal(size=(4, length))
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second = np.vstack([first[2], np.eye(length)[:1], -first[0]])  # the largest value of all is in it
+    (left, right), text = versus._atoms(first, second)
+    assert text.startswith("2 of 4 atoms on the left have a partner on the right (correlation of 0.95 or more).")
+    assert text.endswith("same place: 1 ↔ 3 is atom 1 on the left and 3 on the right.")
+    left, right = tiles(left), tiles(right)
+    assert [name for name, _ in left] == ["1 ↔ 3", "2", "3 ↔ 1", "4"]
+    assert right[0] == left[0]  # its sign turned
+    assert right[2] == left[2]
+    assert sorted([right[1], right[3]], key=bool)[0] is None  # for one of two atoms nothing is left
+    assert next(filter(None, (right[1], right[3])))[0] == "2"
+    (left, right), _ = versus._atoms(second, first)
+    assert [name for name, _ in tiles(left)] == ["1 ↔ 3", "2", "3 ↔ 1"]
+    assert len(tiles(right)) == 4  # one more, after the others
+    (left, right), text = versus._atoms(np.eye(3), np.eye(4))
+    assert [name for name, _ in tiles(left) + tiles(right)] == ["1", "2", "3", "1", "2", "3", "4"]
+    assert text == "The atoms have different lengths."
 
 
 def test_atoms_are_compared_whatever_their_order_and_sign(runs, model):

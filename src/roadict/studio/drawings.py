@@ -18,6 +18,8 @@ WIDTH, HEIGHT = 340, 230
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 44
 LEGEND, NAMES = 16, 3
 """Height of a row of names above curves, and how many fit into it."""
+TILE = 80
+"""Width of one atom among others, and points of its curve."""
 HOVERED = 60
 """Iterations, at most, whose values are shown on hovering."""
 _svg = partial(svg, WIDTH, HEIGHT)
@@ -98,6 +100,16 @@ def atoms_picture(atoms: Atoms | None) -> str:
     if len(atoms) <= MAX_CURVES:
         return _small_curves(shown, text)
     return _image(own_scale(shown).T, text, "rd-atoms rd-columns-of-grey")
+
+
+def atom_tile(atom: NDArray[np.floating], limit: float, title: str) -> str:
+    """Draw one atom small: a square one as a picture, another as a curve between minus the limit and the limit."""
+    if side := side_of(len(atom)):
+        return _image(own_scale(atom[None]).reshape(side, side), title, "rd-atom-tile")
+    at = np.unique(np.linspace(0, len(atom) - 1, TILE).round().astype(int))
+    chart = Chart(Scale(0, len(atom) - 1, 2, TILE - 2), Scale(-limit, limit, 0.6 * TILE - 2, 2))
+    parts = [chart.line([0, len(atom) - 1], [0, 0], "zero"), chart.line(at, atom[at], "c0 thin")]
+    return svg(TILE, 0.6 * TILE, parts, title, "rd-atom-tile")
 
 
 def _chart(first: float, last: float, heights: Scale) -> Chart:

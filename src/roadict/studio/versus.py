@@ -1,17 +1,20 @@
 """Two past runs side by side: their pictures or atoms, and their figures."""
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from roadict.drawing.grids import MAX_PICTURES, scale_of
 from roadict.drawing.markup import render
 from roadict.drawing.raster import data_uri, png
 from roadict.estimators import load
 from roadict.metrics import STABLE, match_atoms
 from roadict.pictures import files
 from roadict.studio import inputs
-from roadict.studio.drawings import atoms_picture
+from roadict.studio.drawings import atom_tile
 from roadict.studio.jobs import Job
 from roadict.studio.past import facts
 from roadict.wording import agree, of
@@ -51,15 +54,28 @@ def _pictures(first: Any, second: Any) -> tuple[list[str], str]:
 
 
 def _atoms(first: Any, second: Any) -> tuple[list[str], str]:
-    """Draw the atoms; those of the second in the order, and with the signs, of the most similar of the first."""
+    """Draw atoms with their numbers; those of the second in the places, and with the signs, of their partners."""
+    tiles = partial(_tiles, limit=max(scale_of(first), scale_of(second)))
     if first.shape[1] != second.shape[1]:
-        return [atoms_picture(first), atoms_picture(second)], "The atoms have different lengths."
+        return [tiles(atoms, range(len(atoms)), {}) for atoms in (first, second)], "The atoms have different lengths."
     partners, signs = match_atoms(second, first)
-    matched = partners >= 0
-    others = np.setdiff1d(np.arange(len(second)), partners)
-    aligned = np.concatenate([signs[matched, None] * second[partners[matched]], second[others]])
-    cosines = np.sum(first[matched] * aligned[: matched.sum()], axis=1)
-    similar = int(np.sum(cosines >= STABLE))
-    share = f"{of(similar, len(first), 'atom')} on the left {agree(similar, 'has', 'have')} a partner on the right"
-    text = f"{share} (correlation of {STABLE} or more); they are drawn in the same order."
-    return [atoms_picture(first), atoms_picture(aligned)], text
+    rows = [*partners, *np.setdiff1d(np.arange(len(second)), partners)]
+    turned = second[rows] * np.r_[signs, np.ones(len(rows) - len(signs))][:, None]
+    paired = (partners >= 0) & (np.sum(first * turned[: len(first)], axis=1) >= STABLE)
+    pairs = {int(k): f"{k + 1} ↔ {partners[k] + 1}" for k in np.flatnonzero(paired)}
+    some = f"{of(len(pairs), len(first), 'atom')} on the left {agree(len(pairs), 'has', 'have')}"
+    text = f"{some} a partner on the right (correlation of {STABLE} or more)."
+    if pairs:
+        name = next(iter(pairs.values()))
+        left, right = name.split(" ↔ ")
+        text += f" Partners are in the same place: {name} is atom {left} on the left and {right} on the right."
+    return [tiles(first, range(len(first)), pairs), tiles(turned, rows, pairs)], text
+
+
+def _tiles(atoms: Any, rows: Sequence[int], pairs: Mapping[int, str], limit: float) -> str:
+    """Draw atoms with the names of pairs by their place, others with the number of their row; −1 is an empty place."""
+    tiles = [
+        (atom_tile(atom, limit, f"atom {row + 1}") if row >= 0 else "", pairs.get(place, f"{row + 1}"), place in pairs)
+        for place, (atom, row) in enumerate(zip(atoms[:MAX_PICTURES], rows, strict=False))
+    ]
+    return render("studio", "tiles.html", tiles=tiles)
