@@ -131,6 +131,12 @@ def theme() -> Any:
         checkbox_label_background_fill_dark="*neutral_800",
         checkbox_label_background_fill_selected="*primary_50",
         checkbox_label_background_fill_selected_dark="*primary_950",
+        # Boxes and circles to tick: three times as bright or dark as what is around them, or more.
+        checkbox_background_color_dark="*neutral_900",
+        checkbox_border_color="*neutral_500",
+        checkbox_border_color_dark="*neutral_400",
+        checkbox_border_color_hover="*neutral_700",
+        checkbox_border_color_hover_dark="*neutral_200",
         link_text_color="*primary_700",
         link_text_color_dark="*primary_300",
     )

@@ -1,0 +1,36 @@
+"""The form in a real browser: what is in view, and what stands out, light and dark."""
+
+import pytest
+
+from .driving import WIDE, until
+
+CONTRASTS = """
+    const numbers = colour => colour.match(/[\\d.]+/g).map(Number), style = getComputedStyle;
+    const linear = v => v <= .03928 * 255 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) => .2126 * linear(r) + .7152 * linear(g) + .0722 * linear(b) + .05;
+    const contrast = (a, b) => Math.max(light(a) / light(b), light(b) / light(a));
+    const under = e => numbers(style(e).backgroundColor)[3] === 0 ? under(e.parentElement) : style(e).backgroundColor;
+    return [...document.querySelectorAll('.gradio-container input:is([type=radio], [type=checkbox])')]
+        .filter(i => i.offsetParent && style(i).appearance === 'none').map(i => {
+            const label = i.closest('label'), around = numbers(under(label));
+            const colours = [style(i).borderColor, style(label).color];
+            return [label.innerText.trim(), ...colours.map(colour => contrast(numbers(colour), around))]; })
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_boxes_and_circles_to_tick_stand_out(page, tiny, dark):
+    page.resize(WIDE, dark)
+    for tab, count in (("Pictures", 6), ("Signals", 7)):
+        page.open_tab(tab)
+        found = until(lambda: len(found := page.browser.run(CONTRASTS)) == count and found, "the boxes")  # noqa: B023
+        # Colours change slowly after a click: wait for the end.
+        until(lambda: min(value for _, *values in page.browser.run(CONTRASTS) for value in values) >= 3, found)
+    if not page.browser.find("#runs .rd-card input"):
+        page.open_tab("Pictures")
+        page.upload(tiny)
+        page.choose("pictures-task", "Denoise")
+        page.one("#pictures-run").click()
+        until(lambda: page.browser.find("#runs .rd-card input"), "a card")
+    scheme = "return getComputedStyle(document.querySelector('#runs .rd-card input')).colorScheme"
+    assert page.browser.run(scheme) == ("dark" if dark else "normal")  # the browser draws it
