@@ -2,7 +2,7 @@
 
 import pytest
 
-from .driving import WIDE, until
+from .driving import PHONE, WIDE, until
 
 CONTRASTS = """
     const numbers = colour => colour.match(/[\\d.]+/g).map(Number), style = getComputedStyle;
@@ -34,3 +34,21 @@ def test_boxes_and_circles_to_tick_stand_out(page, tiny, dark):
         until(lambda: page.browser.find("#runs .rd-card input"), "a card")
     scheme = "return getComputedStyle(document.querySelector('#runs .rd-card input')).colorScheme"
     assert page.browser.run(scheme) == ("dark" if dark else "normal")  # the browser draws it
+
+
+def test_the_buttons_of_a_job_stay_in_view(page, large):
+    page.upload(large)
+    page.choose("pictures-task", "Denoise")
+    page.one("#pictures-run").click()
+    until(lambda: page.browser.find("#pictures-keep"), "Stop and keep")
+    hit = """const box = document.getElementById(arguments[0]).getBoundingClientRect();
+        return document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)?.closest('button')?.id"""
+    for size in ((1400, 600, False), PHONE):
+        page.resize(size, False)
+        for share in (0, 0.5, 1):
+            page.browser.run("scrollTo(0, arguments[0] * document.documentElement.scrollHeight)", share)
+            for button in ("pictures-keep", "pictures-cancel"):
+                until(lambda: page.browser.run(hit, button) == button, f"{button}, {size}, {share}")  # noqa: B023
+        assert page.browser.width_of_content() <= size[0]
+    page.one("#pictures-cancel").click()
+    page.wait_for("Cancelled")

@@ -75,7 +75,7 @@ class Tab(ABC):
         """Connect events to their handlers."""
 
     def _add_buttons(self) -> None:
-        with gr.Row(equal_height=True):
+        with gr.Row(equal_height=True, elem_classes="rd-actions"):
             # Three in a row, also on a phone.
             self.start = gr.Button(
                 self.run_label, variant="primary", size="lg", elem_id=f"{self.name}-run", scale=3, min_width=70
