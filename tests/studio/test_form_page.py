@@ -52,3 +52,13 @@ def test_the_buttons_of_a_job_stay_in_view(page, large):
         assert page.browser.width_of_content() <= size[0]
     page.one("#pictures-cancel").click()
     page.wait_for("Cancelled")
+
+
+def test_a_given_number_of_atoms_is_not_called_as_one_that_is_found(page):
+    page.open_tab("Signals")
+    shown = """const field = document.querySelector('#signals-components');
+        return [field.innerText.split('\\n')[0].trim(), field.querySelector('input, textarea').value]"""
+    given, found = ["Atoms", "twice the entries"], ["Numbers to try", "auto"]
+    for expected in (given, found, given):
+        until(lambda: page.browser.run(shown) == expected, expected)  # noqa: B023
+        page.one("#signals-choose input").click()

@@ -80,6 +80,15 @@ def test_every_choice_of_signs_has_its_option(learn):
         assert command == f"roadict learn signals.npy -o signals-model.npz -k 8{option} --epsilon 0.5 --seed 3"
 
 
+def test_defaults_are_told_from_what_is_found_in_the_data(learn):
+    """Auto is found in the data, in every field; twice and a tenth of the entries are rules, and need no search."""
+    fields = {"data": "signals.npy", "method": "ksvd"}
+    ends = learn({"data": "signals.npy"}, fields, {"data": "signals.npy", "choose": True, "n_components": "auto"})
+    commands = [command.removeprefix("roadict learn signals.npy -o signals-model.npz ") for _, command in ends]
+    assert commands == ["--seed 0", "--method ksvd --seed 0", "-k auto --seed 0"]
+    assert [len(load(f"model-{i}.npz").components_) for i in range(2)] == [12, 12]  # twice the 6 entries
+
+
 def test_a_result_that_cannot_be_drawn_ends_in_an_error_beside_its_files(learn):
     [(panel, command)] = learn({"data": "signals.npy", "n_components": "8", "damaged": True})
     assert "The page cannot show this run (ModelFileError: " in panel
@@ -109,7 +118,15 @@ def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
             "choose": True,
             "n_components": "8",
         },
-        "--epsilon does not go with -k auto, which chooses it too": {"choose": True, "epsilon": "0.1"},
+        "Atoms is auto; enter a number or “twice the entries”, or tick “Find the number of atoms in the data”": {
+            "n_components": "auto",
+        },
+        "Atoms is 2.5; it must be a whole number of at least 1, or twice the entries": {"n_components": "2.5"},
+        "--epsilon does not go with -k auto, which chooses it too": {
+            "choose": True,
+            "n_components": "auto",
+            "epsilon": "0.1",
+        },
         "archive.npz is none of .npy, .csv": {"fixed": "archive.npz"},
         "Signals and known atoms are both called signals.npy; rename one of them": {"fixed": "other/signals.npy"},
     }

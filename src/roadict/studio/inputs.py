@@ -111,30 +111,36 @@ def check_state(shape: tuple[int, ...], n_components: int | None) -> None:
         )
 
 
-def parse_number(name: str, text: str) -> float | None:
-    """Parse a field as a number of 0 or more; None for an empty field or auto.
+def parse_number(name: str, text: str, default: str = "auto") -> float | None:
+    """Parse a field as a number of 0 or more; None for an empty field or the word for its default.
 
     Examples
     --------
     >>> parse_number("noise", " 12.5 "), parse_number("noise", "auto")
     (12.5, None)
     """
-    if text.strip() in ("", "auto"):
+    if text.strip() in ("", default):
         return None
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise ValueError(f"{name} is {text.strip()}; it must be a number of 0 or more, or auto")
+        raise ValueError(f"{name} is {text.strip()}; it must be a number of 0 or more, or {default}")
     return value
 
 
-def parse_count(name: str, text: str, smallest: int = 1) -> int | None:
-    """Parse a field as a whole number; None for an empty field or auto."""
-    value = parse_number(name, text)
+def parse_count(name: str, text: str, smallest: int = 1, default: str = "auto") -> int | None:
+    """Parse a field as a whole number; None for an empty field or the words for its default.
+
+    Examples
+    --------
+    >>> parse_count("Atoms", "32", default="twice"), parse_count("Atoms", "twice", default="twice")
+    (32, None)
+    """
+    value = parse_number(name, text, default)
     if value is not None and (value != round(value) or value < smallest):
-        raise ValueError(f"{name} is {text.strip()}; it must be a whole number of at least {smallest}, or auto")
+        raise ValueError(f"{name} is {text.strip()}; it must be a whole number of at least {smallest}, or {default}")
     return None if value is None else int(value)
 
 

@@ -24,8 +24,10 @@ _SIGNS = {
     "Atoms nonnegative": "atoms",
     "Both nonnegative": "both",
 }
-_GIVEN: dict[str, Any] = {"label": ATOMS, "info": "Auto: twice the entries."}
-_FOUND: dict[str, Any] = {"label": NUMBERS, "info": "A range such as 16:64, or auto."}
+_TWICE, _TENTH, _AUTO = "twice the entries", "a tenth of the entries", "auto"
+"""Defaults of fields: the first two are fixed rules; auto is found in the data."""
+_GIVEN: dict[str, Any] = {"label": ATOMS, "info": "A number, or the default: twice the entries of a signal."}
+_FOUND: dict[str, Any] = {"label": NUMBERS, "info": "A range such as 16:64, or auto: up to four times the entries."}
 _SEARCHED = 4
 """Largest number that auto tries, in entries of a signal."""
 _NOISE = "0.1 for 10 % noise. Auto: as found in the data."
@@ -48,11 +50,11 @@ class SignalsTab(Tab):
         with gr.Row():
             self.samples = [gr.Button(sample.title, size="md", min_width=140) for sample in self._samples]
         with gr.Row():
-            self.n_components = gr.Textbox("auto", **_GIVEN, min_width=140, elem_id="signals-components")
-            self.epsilon = gr.Textbox("auto", label=ERROR_BOUND, info=_NOISE, min_width=140, elem_id="signals-epsilon")
+            self.n_components = gr.Textbox(_TWICE, **_GIVEN, min_width=140, elem_id="signals-components")
+            self.epsilon = gr.Textbox(_AUTO, label=ERROR_BOUND, info=_NOISE, min_width=140, elem_id="signals-epsilon")
         self.choose = gr.Checkbox(
             label=FIND,
-            info="By how well hidden entries are predicted; takes about five times as long.",
+            info="Instead of giving it: by how well hidden entries are predicted. Takes about five times as long.",
             elem_id="signals-choose",
         )
         self.stability = gr.Checkbox(
@@ -68,7 +70,9 @@ class SignalsTab(Tab):
             )
             self.method = gr.Dropdown(["road", *UPDATES], value="road", label="Method")
             self.sparsity = gr.Textbox(
-                "auto", label="Atoms per signal", info="For the two-stage methods. Auto: a tenth of the entries."
+                _TENTH,
+                label="Atoms per signal",
+                info="For the two-stage methods; the default is a tenth of the entries.",
             )
             self.seed = gr.Textbox("0", label=SEED, info="The same seed gives the same model.")
 
@@ -78,7 +82,7 @@ class SignalsTab(Tab):
             values = (
                 str(sample.file),
                 gr.update(value=str(sample.n_components), **_GIVEN),
-                gr.update(value="auto" if sample.epsilon is None else str(sample.epsilon), interactive=True),
+                gr.update(value=_AUTO if sample.epsilon is None else str(sample.epsilon), interactive=True),
                 False,
             )
             fields = [self.data, self.n_components, self.epsilon, self.choose]
@@ -108,9 +112,8 @@ class SignalsTab(Tab):
 
     def _show_choice(self, choose: bool) -> tuple[Any, Any]:
         """Ask for a number of atoms, or for numbers to try, which choose the error bound too."""
-        return gr.update(value="auto", **(_FOUND if choose else _GIVEN)), gr.update(
-            value="auto", interactive=not choose
-        )
+        numbers = {"value": _AUTO, **_FOUND} if choose else {"value": _TWICE, **_GIVEN}
+        return gr.update(**numbers), gr.update(value=_AUTO, interactive=not choose)
 
     def _run(
         self,
@@ -133,10 +136,12 @@ class SignalsTab(Tab):
             data = inputs.read_table(path)
             atoms: str | int | None
             if choose:
-                atoms, most = inputs.parse_range("Numbers to try", n_components)
+                atoms, most = inputs.parse_range(NUMBERS, n_components)
                 inputs.check_state(data.shape, most or _SEARCHED * data.shape[1])
+            elif n_components.strip() == _AUTO:
+                raise ValueError(f"{ATOMS} is {_AUTO}; enter a number or “{_TWICE}”, or tick “{FIND}”")
             else:
-                atoms = inputs.parse_count("Atoms", n_components)
+                atoms = inputs.parse_count(ATOMS, n_components, default=_TWICE)
                 inputs.check_state(data.shape, atoms)
             empty = int(np.isnan(data).sum())
             if empty and not missing:
@@ -149,13 +154,13 @@ class SignalsTab(Tab):
                 inputs.copy_upload(path, folder),
                 n_components=atoms,
                 method=method,
-                sparsity=inputs.parse_count("Atoms per signal", sparsity),
+                sparsity=inputs.parse_count("Atoms per signal", sparsity, default=_TENTH),
                 positive=_SIGNS[signs],
                 fixed=None if fixed is None else inputs.copy_upload(fixed, folder),
-                epsilon=inputs.parse_number("Error bound", epsilon),
+                epsilon=inputs.parse_number(ERROR_BOUND, epsilon),
                 missing=missing,
                 stability=stability,
-                seed=inputs.parse_count("Seed", seed, 0) or 0,
+                seed=inputs.parse_count(SEED, seed, 0) or 0,
             )
 
         yield from self._run_job(request, prepare)
