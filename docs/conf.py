@@ -78,6 +78,7 @@ html_logo = "_static/mark.svg"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static", str(CSS_FILE)]
 html_css_files = ["charts.css", "site.css"]
+html_js_files = ["tables.js"]
 html_extra_path = [published.REPORT] * (FOLDER / published.REPORT).is_file()
 html_show_sourcelink = False
 html_copy_source = False

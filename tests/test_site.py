@@ -225,6 +225,25 @@ def test_pages_open_everywhere(chromium, site, page):
         assert "roadict" in chromium.driver.title
 
 
+def test_a_wide_table_is_scrolled_in_its_box_and_fades_where_it_goes_on(chromium, site):
+    """The first table of the page hides its last column on a phone, and nothing else would tell."""
+    shown = """const box = document.querySelector('.bd-article table').parentElement;
+        const sides = ['more-before', 'more-after'].filter(side => box.classList.contains(side)).join();
+        return [box.scrollWidth > box.clientWidth, sides, getComputedStyle(box).maskImage !== 'none']"""
+    for width, _ in open_everywhere(chromium, site / "which-method.html"):
+        phone = width < 500
+        until_shown(chromium, shown, [phone, "more-after" if phone else "", phone])
+        if phone:
+            chromium.run("document.querySelector('.bd-article table').parentElement.scrollLeft = 9999")
+            until_shown(chromium, shown, [True, "more-before", True])
+
+
+def until_shown(chromium, script, expected):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(chromium.driver, 30).until(lambda _: chromium.run(script) == expected, chromium.run(script))
+
+
 def test_figures_suit_the_theme(chromium, site):
     """A figure for dark pages replaces the light one; one without it is on a white card, undimmed."""
     shown = """return [...document.querySelectorAll('.bd-article img')].filter(i => i.offsetParent).map(i => {

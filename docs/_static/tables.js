@@ -1,0 +1,12 @@
+// A table that is wider than the page is scrolled in its box; the side with more of it fades.
+document.addEventListener('DOMContentLoaded', () => {
+  const mark = box => {
+    box.classList.toggle('more-before', box.scrollLeft > 1)
+    box.classList.toggle('more-after', box.scrollLeft + box.clientWidth < box.scrollWidth - 1)
+  }
+  const resized = new ResizeObserver(entries => entries.forEach(entry => mark(entry.target)))
+  document.querySelectorAll('.bd-article .pst-scrollable-table-container').forEach(box => {
+    box.addEventListener('scroll', () => mark(box), { passive: true })
+    resized.observe(box)
+  })
+})
