@@ -78,6 +78,8 @@ class Page:
         self.driver = browser.driver
         self.address = address
         self.tab = self.driver.current_window_handle
+        # As if no form had been filled in before.
+        self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
         browser.open(address, height=1400)
         # The samples load last; before them the page handles no events.
         until(lambda: browser.run("return [...document.images].some(image => image.naturalWidth > 0)"), "the page")
@@ -92,7 +94,9 @@ class Page:
         until(lambda: path.name in self.browser.run(read, f"#{tab}-file").replace("\n", ""), "the upload")
 
     def send(self, path, tab="pictures"):
-        """Drop a file without waiting."""
+        """Drop a file without waiting, instead of the one that is there."""
+        for clear in self.browser.find(f"#{tab}-file button[aria-label='Clear']"):
+            clear.click()
         self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
 
     def choose(self, group, label):

@@ -1,6 +1,9 @@
-"""The form in a real browser: what is in view, and what stands out, light and dark."""
+"""The form in a real browser: what is in view, what stands out, and what it remembers."""
 
+import numpy as np
 import pytest
+
+from roadict.synthetic import planted
 
 from .driving import PHONE, WIDE, until
 
@@ -62,3 +65,68 @@ def test_a_given_number_of_atoms_is_not_called_as_one_that_is_found(page):
     for expected in (given, found, given):
         until(lambda: page.browser.run(shown) == expected, expected)  # noqa: B023
         page.one("#signals-choose input").click()
+
+
+def settings(page, tab):
+    """What the form of a tab shows: fields with text, boxes and circles that are ticked, and files."""
+    return page.browser.run(
+        """const shown = [...document.querySelectorAll('button[role=tab]')].find(tab => tab.ariaSelected === 'true');
+        const left = document.querySelector(`#${arguments[0]}-run`).closest('.column');
+        const fields = [...left.querySelectorAll('input[type=text], textarea')].filter(field => field.offsetParent);
+        const ticked = [...left.querySelectorAll('input:checked')].filter(box => box.offsetParent);
+        const files = [...left.querySelectorAll('.file-preview')].map(file => file.innerText.split(/\\s/).join(''));
+        const labels = ticked.map(box => box.closest('label').innerText);
+        return [shown.innerText, ...fields.map(field => field.value), ...labels,
+            ...files.map(name => name.match(/^[^.]*\\.[a-z]{3}/)[0])].map(text => text.trim())""",
+        tab,
+    )
+
+
+def enter(page, field, text):
+    box = page.one(f"{field} input, {field} textarea")
+    box.clear()
+    box.send_keys(text)
+
+
+def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
+    made = planted(120, 8, 10, sparsity=2, random_state=0)
+    np.save(tmp_path / "signals.npy", np.abs(made.codes) @ made.dictionary)
+    page.open_tab("Signals")
+    page.upload(tmp_path / "signals.npy", "signals")
+    enter(page, "#signals-components", "10")
+    page.choose("signals-signs", "Codes nonnegative")
+    page.one("#signals-run").click()
+    page.wait_for("Done", "signals")
+    learned = ["Signals", "10", "auto", "Codes nonnegative", "signals.npy"]
+    assert settings(page, "signals") == learned
+    page.open_tab("Pictures")
+    page.upload(tiny)
+    page.choose("pictures-task", "Denoise")
+    enter(page, "#pictures-noise", "7.5")
+    page.one("#pictures-run").click()
+    page.wait_for("Done")
+    denoised = ["Pictures", "7.5", "Denoise", "tiny.png"]
+    assert settings(page, "pictures") == denoised
+    page.one("#pictures-file button[aria-label='Clear']").click()
+    page.choose("pictures-task", "Upscale")
+    page.open_tab("Signals")
+    page.choose("signals-signs", "Any sign")
+    enter(page, "#signals-components", "9")
+
+    cards = until(lambda: page.browser.find("#runs .rd-card button"), "the cards")
+    for tab, card, expected in (("pictures", cards[0], denoised), ("signals", cards[1], learned)):
+        card.click()
+        until(lambda: settings(page, tab) == expected, expected)  # noqa: B023
+    enter(page, "#signals-components", "12")
+    kept = "return localStorage.getItem('roadict-signals')"
+    before = page.browser.run(kept)
+    until(lambda: page.browser.run(kept) != before, "the form to be saved")
+    page.driver.refresh()
+    until(
+        lambda: page.browser.find("#signals-run") and settings(page, "signals") == ["Signals", "12", *learned[2:]], "it"
+    )
+    page.one("#signals-run").click()
+    until(lambda: page.browser.find("#signals-command .cm-content"), "the command")
+    assert "-k 12 --positive codes" in page.one("#signals-command .cm-content").text.replace("\n", "")
+    page.open_tab("Pictures")
+    until(lambda: settings(page, "pictures") == denoised, denoised)

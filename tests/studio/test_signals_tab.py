@@ -34,12 +34,10 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def learn(needs_gradio, files):
-    """Return a function that clicks "Learn" once for every set of fields, and returns what is shown and the command."""
+def unseen(needs_gradio, files):
+    """Return a function that gives what ``unseen_tab.py`` writes."""
 
-    def run(*clicks):
-        paths = [{name: str(files / values[name]) for name in ("data", "fixed") if name in values} for values in clicks]
-        given = [values | path for values, path in zip(clicks, paths, strict=True)]
+    def run(*given):
         program = Path(__file__).with_name("unseen_tab.py")
         done = subprocess.run(
             [sys.executable, program, files],
@@ -50,7 +48,18 @@ def learn(needs_gradio, files):
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        ends = json.loads(done.stdout)
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def learn(unseen, files):
+    """Return a function that clicks "Learn" once for every set of fields, and returns what is shown and the command."""
+
+    def run(*clicks):
+        paths = [{name: str(files / values[name]) for name in ("data", "fixed") if name in values} for values in clicks]
+        ends = unseen(*(values | path for values, path in zip(clicks, paths, strict=True)))
         assert all(end["enabled"] for end in ends)
         return [(html.unescape(end["panel"]), end["command"]) for end in ends]
 
@@ -135,3 +144,60 @@ def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
         assert "That did not work" in panel
         assert sentence in panel
         assert command is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({}, "--seed 0"),
+        (
+            {"fixed": "known atoms.csv", "n_components": "8", "signs": "Both nonnegative", "seed": "4"},
+            "-k 8 --positive both --fixed 'known atoms.csv' --seed 4",
+        ),
+        ({"n_components": "8", "method": "ksvd", "sparsity": "2"}, "-k 8 --method ksvd --sparsity 2 --seed 0"),
+        ({"epsilon": "0.5", "missing": True, "stability": True}, "--epsilon 0.5 --missing --stability --seed 0"),
+        ({"choose": True, "n_components": "7:8"}, "-k 7:8 --seed 0"),
+    ],
+)
+def test_the_form_of_a_past_run_gives_its_command_again(learn, fields, options):
+    (_, command), (_, again) = learn({"data": "signals.npy"} | fields, {"again": True})
+    assert command == f"roadict learn signals.npy -o signals-model.npz {options}"
+    assert again == command
+
+
+FORM = {
+    "data": None,
+    "fixed": None,
+    "signs": "Codes nonnegative",
+    "missing": True,
+    "choose": True,
+    "stability": False,
+    "method": "ksvd",
+    "n_components": "16:64",
+    "epsilon": "auto",
+    "sparsity": "3",
+    "seed": "7",
+}
+
+
+def test_a_saved_form_is_restored_with_files_of_this_studio_alone(unseen, files, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "secret.npy"
+    outside.write_bytes(b"")
+    own = {"data": str(files / "signals.npy")}
+    saved = [FORM, FORM | own, FORM | {"data": str(outside)}, FORM | {"data": str(files / "gone.npy")}]
+    saved += [FORM | {"data": f"{files}/../{outside.parent.name}/{outside.name}"}, FORM | {"data": "http://localhost/"}]
+    restored = unseen(*({"saved": form} for form in saved))
+    assert restored == [FORM, FORM | own, *[FORM] * 4]
+
+
+def test_a_form_that_another_release_has_saved_is_not_restored(unseen):
+    others = [
+        None,
+        "text",
+        {},
+        FORM | {"new": 1},
+        FORM | {"method": "gone"},
+        FORM | {"seed": 3},
+        FORM | {"missing": []},
+    ]
+    assert unseen(*({"saved": form} for form in others)) == [{}] * len(others)

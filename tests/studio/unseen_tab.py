@@ -2,7 +2,9 @@
 
 Reads from standard input a list of clicks on "Learn", each as values of fields by their names, and "damaged" where the
 model is to be damaged before it is shown; writes for each the panel, the command and whether "Learn" is enabled again,
-and the model to model-0.npz, model-1.npz and so on in its folder.
+and the model to model-0.npz, model-1.npz and so on in its folder. A click with "again" has the fields that the form
+gets when the latest past run is opened. Instead of a click there may be a form, "saved" in a browser; it writes the
+fields that are filled with it.
 """
 
 import json
@@ -41,6 +43,12 @@ def main():
     shown = []
     for i, values in enumerate(json.load(sys.stdin)):
         past.damaged = values.get("damaged", False)
+        if "saved" in values:
+            filled = tab.restore(values["saved"], SimpleNamespace(session_hash="page"))
+            shown.append({name: filled[field]["value"] for name, field in tab.fields.items() if field in filled})
+            continue
+        if values.get("again"):
+            values = tab.settings(past.open(past.listed()[0].id))
         shown.append(click(page, tab, values, folder / f"model-{i}.npz"))
     print(json.dumps(shown))
     queue.close()

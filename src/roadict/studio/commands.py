@@ -35,6 +35,23 @@ class Command:
         """Whether it saves the best so far when it is interrupted."""
         return self.task in KEEPING
 
+    @property
+    def options(self) -> dict[str, str]:
+        """Its options by name, "" for those without a value.
+
+        Examples
+        --------
+        >>> learn_command("signals.csv", n_components=32, missing=True).options
+        {'-o': 'signals-model.npz', '-k': '32', '--missing': '', '--seed': '0'}
+        """
+        given: dict[str, str] = {}
+        name = ""
+        for argument in self.arguments[2:]:
+            if argument.startswith("-"):
+                name = argument
+            given[name] = "" if argument == name else argument
+        return given
+
     def text(self) -> str:
         """Return the command line."""
         return shlex.join(("roadict", *self.arguments))

@@ -67,12 +67,16 @@ def build(queue: JobQueue, folder: Path, store: Path) -> Any:
                 pictures = PicturesTab(queue, past, strip, samples)
             with gr.Tab("Signals", id="signals"):
                 signals = SignalsTab(queue, past, strip, samples)
-        _connect(page, queue, past, strip, tabs, {"pictures": pictures, "signals": signals})
+        by_name: dict[str, Tab] = {"pictures": pictures, "signals": signals}
+        last = _remember_tab(page, queue, tabs, list(by_name))
+        _connect(page, queue, past, strip, tabs, by_name, last)
     page.queue(default_concurrency_limit=None, api_open=False)
     return page
 
 
-def _connect(page: Any, queue: JobQueue, past: PastRuns, strip: Strip, tabs: Any, by_name: dict[str, Tab]) -> None:
+def _connect(
+    page: Any, queue: JobQueue, past: PastRuns, strip: Strip, tabs: Any, by_name: dict[str, Tab], last: Any
+) -> None:
     """Connect the strip and the jobs of closed pages to the tabs."""
 
     def show(event: gr.EventData, request: gr.Request) -> Update:
@@ -81,16 +85,17 @@ def _connect(page: Any, queue: JobQueue, past: PastRuns, strip: Strip, tabs: Any
             live = [job for job in queue.unfinished() if job.folder.name == name]
             job = live[0] if live else past.open(name)
             tab = "signals" if job.command.task == "learn" else "pictures"
-            return {tabs: gr.update(selected=tab), **by_name[tab].look_at(job, request)}
+            return {tabs: gr.update(selected=tab), last: tab, **by_name[tab].look_at(job, request)}
         except (ValueError, OSError) as error:
             raise gr.Error(str(error)) from error
 
     def leave(request: gr.Request) -> None:
         queue.abandon(page_of(request))
 
-    outputs = [tabs, *set.union(*(tab.outputs for tab in by_name.values()))]
-    strip.cards.show(show, None, outputs, **QUIET)
+    outputs = set.union(*(tab.outputs | {*tab.fields.values()} for tab in by_name.values()))
+    strip.cards.show(show, None, [tabs, last, *outputs], **QUIET)
     for tab in by_name.values():
+        tab.saved.render()
 
         def resume(request: gr.Request, tab: Tab = tab) -> Iterator[Update]:
             job = tab.adopt(request)
@@ -99,8 +104,26 @@ def _connect(page: Any, queue: JobQueue, past: PastRuns, strip: Strip, tabs: Any
                 yield {tabs: gr.update(selected=tab.name)}
                 yield from tab.watch(job)
 
+        # Apart from the progress of a job, whose updates would disturb who fills in the form meanwhile.
+        page.load(tab.restore, tab.saved, [tab.restored, *tab.fields.values()], **QUIET)
         page.load(resume, None, [tabs, *tab.outputs], concurrency_limit=None, **QUIET)
     page.unload(leave)
+
+
+def _remember_tab(page: Any, queue: JobQueue, tabs: Any, names: list[str]) -> Any:
+    """Show the tab that was chosen last after a reload, unless there is a job, whose tab is shown; return its state."""
+    last = gr.BrowserState(names[0], storage_key="roadict-tab", secret="roadict")
+
+    def choose(event: gr.SelectData) -> str:
+        return str(names[event.index])
+
+    def restore(name: Any) -> Any:
+        # The first one is shown already, unless its user was faster.
+        return gr.skip() if name not in names[1:] or queue.unfinished() else gr.update(selected=name)
+
+    tabs.select(choose, None, last, **QUIET)
+    page.load(restore, last, tabs, **QUIET)
+    return last
 
 
 def theme() -> Any:

@@ -36,6 +36,7 @@ class PicturesTab(Tab):
     run_label = "Run"
     download_label = "Download picture"
     invitation = "Drop a picture, or click a sample, choose what to do and run it."
+    uploads = ("picture", "mask_file")
 
     def _add_inputs(self, samples: Path) -> None:
         self._samples = picture_samples(samples)
@@ -64,19 +65,23 @@ class PicturesTab(Tab):
             [(task.capitalize(), task) for task in TASKS],
             value="upscale",
             label="Task",
-            info=_HINTS["upscale"],
             elem_id="pictures-task",
         )
-        self.scale = gr.Radio([2, 3, 4], value=3, label="Scale")
+        self.scale = gr.Radio([2, 3, 4], value=3, label="Scale", info=_HINTS["upscale"])
         self.sigma = gr.Textbox(
             "auto",
             label="Noise",
-            info="In grey levels of 0 to 255, or auto: estimated.",
+            info=f"{_HINTS['denoise']} In grey levels of 0 to 255, or auto: estimated.",
             visible=False,
             elem_id="pictures-noise",
         )
         self.source = gr.Radio(
-            [DRAWN, FILE, TRANSPARENT], value=DRAWN, label="Missing pixels", visible=False, elem_id="pictures-source"
+            [DRAWN, FILE, TRANSPARENT],
+            value=DRAWN,
+            label="Missing pixels",
+            info=_HINTS["inpaint"],
+            visible=False,
+            elem_id="pictures-source",
         )
         self.editor = gr.ImageEditor(
             label="Paint over the pixels to fill",
@@ -110,8 +115,10 @@ class PicturesTab(Tab):
         return super().outputs | {self.slider}
 
     def _connect(self) -> None:
-        chosen, options = [self.task, self.source], [self.task, self.scale, self.sigma, self.source, self.mask_file]
-        gr.on([self.task.change, self.source.change], self._show_options, chosen, options, **QUIET)
+        chosen = [self.task, self.source]
+        # No field is updated by its own change: Gradio may tell it again, and so on without end.
+        self.task.change(_show_options, self.task, [self.scale, self.sigma, self.source], **QUIET)
+        gr.on([self.task.change, self.source.change], _show_mask, chosen, self.mask_file, **QUIET)
         gr.on(
             [self.picture.change, self.task.change, self.source.change],
             self._preview,
@@ -121,7 +128,7 @@ class PicturesTab(Tab):
         )
         # At a click, not when the picture changes: that may be told late, and would hide the error of a run.
         gr.on([self.size.shrink.click, self.size.crop.click], self._forget_error, self.panel, self.panel, **QUIET)
-        self.picture.change(self._choose_source, [self.picture, self.source], self.source, **QUIET)
+        self.picture.change(self._choose_source, [self.picture, self.source, self.mask_file], self.source, **QUIET)
         self.picture.clear(_no_canvas, None, self.editor, **QUIET)
         self.gallery.select(self._load_sample, None, [self.picture, self.task, self.source], **QUIET)
         masks = [self.source, self.editor, self.mask_file, self.size.made]
@@ -132,6 +139,25 @@ class PicturesTab(Tab):
             concurrency_limit=None,
             **QUIET,
         )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Components of the form by name."""
+        names = ("picture", "task", "scale", "sigma", "source", "mask_file", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    def settings(self, job: Job) -> dict[str, Any]:
+        """Values of fields with which the form gives the command of a job again; a drawn mask is a file then."""
+        given, task, mask = job.command.options, job.command.task, job.mask
+        return {
+            "picture": str(job.source),
+            "task": task,
+            "scale": int(given.get("--scale", 3)),
+            "sigma": given.get("--sigma", "auto"),
+            "source": FILE if mask is not None else TRANSPARENT if task == "inpaint" else DRAWN,
+            "mask_file": None if mask is None else str(mask),
+            "seed": given["--seed"],
+        }
 
     def _load_sample(self, event: gr.SelectData) -> tuple[str, str, str]:
         sample = self._samples[event.index]
@@ -158,8 +184,10 @@ class PicturesTab(Tab):
         preview = panels.dropped(inputs.describe(picture), data_uri(png(np.asarray(shown))))
         return gr.update(visible=True, value=preview), _no_canvas()
 
-    def _choose_source(self, path: str | None, source: str) -> str:
-        """Fill the transparent pixels of a picture that has some; draw on any other."""
+    def _choose_source(self, path: str | None, source: str, mask_file: str | None) -> str:
+        """Fill the transparent pixels of a picture that has some, unless there is a mask; draw on any other."""
+        if source == FILE and mask_file is not None:
+            return source
         try:
             picture = np.zeros((1, 1)) if path is None or inputs.is_too_large(path) else inputs.read_picture(path)
         except ValueError:
@@ -167,16 +195,6 @@ class PicturesTab(Tab):
         if picture.ndim == 3 and picture.shape[2] in (2, 4) and not picture[..., -1].all():
             return TRANSPARENT
         return DRAWN if source == TRANSPARENT else source
-
-    def _show_options(self, task: str, source: str) -> tuple[Any, ...]:
-        """Show the options of the task."""
-        return (
-            gr.update(info=_HINTS[task]),
-            gr.update(visible=task == "upscale"),
-            gr.update(visible=task == "denoise"),
-            gr.update(visible=task == "inpaint"),
-            gr.update(visible=task == "inpaint" and source == FILE),
-        )
 
     def _run(
         self,
@@ -237,6 +255,17 @@ class PicturesTab(Tab):
                 label=f"{comparison.BEFORE[task]} (left) and after (right)",
             ),
         }
+
+
+def _show_options(task: str) -> tuple[Any, Any, Any]:
+    """Show the options of the task: scale, noise, or the kind of mask."""
+    scale, sigma, source = (gr.update(visible=task == name) for name in TASKS)
+    return scale, sigma, source
+
+
+def _show_mask(task: str, source: str) -> Any:
+    """Show the field for a mask file where one is wanted."""
+    return gr.update(visible=task == "inpaint" and source == FILE)
 
 
 def _drawn_mask(drawn: dict[str, Any] | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:

@@ -1,6 +1,6 @@
 """The tab for signals: learn a dictionary from a matrix."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class SignalsTab(Tab):
     run_label = "Learn"
     download_label = "Download model"
     invitation = "Drop a matrix, or click a sample, and learn its atoms."
+    uploads = ("data", "fixed")
 
     def _add_inputs(self, samples: Path) -> None:
         self._samples = signal_samples(samples)
@@ -88,14 +89,39 @@ class SignalsTab(Tab):
             fields = [self.data, self.n_components, self.epsilon, self.choose]
             button.click(lambda values=values: values, None, fields, **QUIET)
         self.choose.input(self._show_choice, self.choose, [self.n_components, self.epsilon], **QUIET)
-        numbers = [self.n_components, self.epsilon, self.sparsity, self.seed]
-        self.start.click(
-            self._run,
-            [self.data, self.fixed, self.signs, self.missing, self.choose, self.stability, self.method, *numbers],
-            list(self.outputs),
-            concurrency_limit=None,
-            **QUIET,
-        )
+        self.start.click(self._run, list(self.fields.values()), list(self.outputs), concurrency_limit=None, **QUIET)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Components of the form by name."""
+        names = ("data", "fixed", "signs", "missing", "choose", "stability", "method")
+        return {name: getattr(self, name) for name in (*names, "n_components", "epsilon", "sparsity", "seed")}
+
+    def settings(self, job: Job) -> dict[str, Any]:
+        """Values of fields with which the form gives the command of a job again."""
+        given = job.command.options
+        atoms = given.get("-k", _TWICE)
+        return {
+            "data": str(job.source),
+            "fixed": str(job.folder / given["--fixed"]) if "--fixed" in given else None,
+            "signs": next(words for words, positive in _SIGNS.items() if positive == given.get("--positive")),
+            "missing": "--missing" in given,
+            "choose": "-k" in given and not atoms.isdigit(),
+            "stability": "--stability" in given,
+            "method": given.get("--method", "road"),
+            "n_components": atoms,
+            "epsilon": given.get("--epsilon", _AUTO),
+            "sparsity": given.get("--sparsity", _TENTH),
+            "seed": given["--seed"],
+        }
+
+    def fill(self, settings: Mapping[str, Any]) -> Update:
+        """Updates that put values into the form, whose field for atoms asks for one number or for several."""
+        choose = bool(settings["choose"])
+        return super().fill(settings) | {
+            self.n_components: gr.update(value=settings["n_components"], **(_FOUND if choose else _GIVEN)),
+            self.epsilon: gr.update(value=settings["epsilon"], interactive=not choose),
+        }
 
     def _preview(self, path: str | None) -> str:
         """Describe the matrix that was dropped, or show the error."""

@@ -3,7 +3,7 @@
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,11 +43,18 @@ class Tab(ABC):
     download_label: ClassVar[str]
     invitation: ClassVar[str]
     """Text of the panel before the first job."""
+    uploads: ClassVar[tuple[str, ...]]
+    """Names of the fields that hold files."""
 
     def __init__(self, queue: JobQueue, past: PastRuns, strip: Strip, samples: Path) -> None:
         self._queue = queue
         self._past = past
         self._strip = strip
+        self._folder = samples.parent
+        # In the user's browser, by the fixed secret also for the next studio. Inside the tab, which the page makes when
+        # it is opened, it would be read too late: the page renders it outside.
+        self.saved: Any = gr.BrowserState(None, storage_key=f"roadict-{self.name}", secret="roadict", render=False)
+        self.restored = gr.State(False)
         with gr.Row(elem_classes="rd-columns"):
             with gr.Column(scale=5, min_width=320):
                 self._add_inputs(samples)
@@ -58,6 +65,15 @@ class Tab(ABC):
                 self._add_downloads()
                 self.details = result_view(f"{self.name}-details")
         self._connect()
+        fields = self.fields
+        gr.on(
+            [field.change for field in fields.values()],
+            self._save,
+            [self.restored, *fields.values()],
+            self.saved,
+            trigger_mode="always_last",
+            **QUIET,
+        )
 
     @abstractmethod
     def _add_inputs(self, samples: Path) -> None:
@@ -73,6 +89,50 @@ class Tab(ABC):
     @abstractmethod
     def _connect(self) -> None:
         """Connect events to their handlers."""
+
+    @property
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """Components of the form by name."""
+
+    @abstractmethod
+    def settings(self, job: Job) -> dict[str, Any]:
+        """Values of fields with which the form gives the command of a job again."""
+
+    def fill(self, settings: Mapping[str, Any]) -> Update:
+        """Updates that put values into the form."""
+        return {self.fields[name]: gr.update(value=value) for name, value in settings.items()}
+
+    def _save(self, restored: bool, *values: Any) -> Any:
+        """Save the form, but not an empty one before the last one has been restored."""
+        return dict(zip(self.fields, values, strict=True)) if restored else gr.skip()
+
+    def restore(self, saved: Any, request: gr.Request) -> Update:
+        """Updates that fill the form as it was saved, or with the settings of a job whose page was closed."""
+        form = {self.restored: True}
+        if self._is_form(saved):
+            return form | self.fill(saved | {name: self._file(saved[name]) for name in self.uploads})
+        for job in self._queue.unfinished():
+            if job.owner.tab == self.name and (job.abandoned or job.owner == self._owner(request)):
+                return form | self.fill(self.settings(job))
+        return form
+
+    def _is_form(self, saved: Any) -> bool:
+        """Whether a form was saved, and not by another release with other fields."""
+        if not isinstance(saved, dict) or saved.keys() != self.fields.keys():
+            return False
+        return all(self._fits(name, saved[name]) for name in saved if name not in self.uploads)
+
+    def _fits(self, name: str, value: Any) -> bool:
+        field = self.fields[name]
+        if hasattr(field, "choices"):
+            return value in [choice for _, choice in field.choices]
+        return isinstance(value, type(field.value))
+
+    def _file(self, path: Any) -> str | None:
+        """A saved path if it is a file of this studio: browsers can send any."""
+        file = Path(str(path)).resolve()
+        return str(file) if file.is_relative_to(self._folder.resolve()) and file.is_file() else None
 
     def _add_buttons(self) -> None:
         with gr.Row(equal_height=True, elem_classes="rd-actions"):
@@ -185,10 +245,10 @@ class Tab(ABC):
         self._queue.cancel(self._owner(request))
 
     def look_at(self, job: Job, request: gr.Request) -> Update:
-        """Show a past run, or this page's job again, which its next progress does."""
+        """Show a past run, or this page's job again, which its next progress does; the form gets its settings."""
         for running in self._queue.unfinished(self._owner(request)):
             running.in_view = running is job
-        return self.show(job) if job.ended.is_set() else self._nothing()
+        return self.fill(self.settings(job)) | (self.show(job) if job.ended.is_set() else self._nothing())
 
     def _owner(self, request: gr.Request) -> Owner:
         return Owner(self.name, page_of(request))
