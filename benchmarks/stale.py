@@ -1,13 +1,18 @@
-"""List the sections of RESULTS.md that are older than the code they measure: python benchmarks/stale.py
+"""List the sections of RESULTS.md that are older than the code they measure: python benchmarks/stale.py [--run [WORD]]
 
 A section names a digest of its script, of programs that this runs and of all that they import from roadict, without
 comments and docstrings. Sections of uncommitted code are listed too. The exit status is 1 if any is listed.
+--run measures them again, one after the other, hours in all: only those whose command has WORD in it, if given. Stopped
+and started again, it goes on with those that are left.
 """
 
+import argparse
 import re
+import shlex
+import subprocess
 import sys
 
-from results import RESULTS, measured_code
+from results import RESULTS, ROOT, measured_code
 
 SECTION = re.compile(r"^## (.+)\n\n`([^`]+)`\n", re.MULTILINE)
 CODE = re.compile(r"^\(.*, commit (\S+), code (\w+), .*\)$", re.MULTILINE)
@@ -28,8 +33,23 @@ def stale_sections(text):
             yield title, head[2], f"measured with uncommitted changes, commit {written[1]}"
 
 
+def run(word):
+    """Run the commands of stale sections in which a word occurs, each once."""
+    commands = dict.fromkeys(command for _, command, _ in stale_sections(RESULTS.read_text(encoding="utf-8")))
+    for command in (command for command in commands if command and word in command):
+        print(f"$ {command}", file=sys.stderr, flush=True)
+        _, *arguments = shlex.split(command)
+        if (status := subprocess.run([sys.executable, *arguments], cwd=ROOT, check=False).returncode) != 0:
+            print(f"{command}: exit status {status}", file=sys.stderr, flush=True)
+
+
 def main():
-    """Print the list."""
+    """Print the list, after --run what is left of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", nargs="?", const="", metavar="WORD", help="measure stale sections again")
+    word = parser.parse_args().run
+    if word is not None:
+        run(word)
     text = RESULTS.read_text(encoding="utf-8")
     found = list(stale_sections(text))
     for title, command, reason in found:

@@ -93,3 +93,12 @@ def test_files_that_a_benchmark_measures_without_importing_them_exist(monkeypatc
 def test_what_results_names_is_not_measured_by_every_script(folder):
     (folder / "examples.py").write_text("EXAMPLES = 'plot_*.py'\n")
     assert listed(folder) == "0 of 1 sections are stale\n"
+
+
+def test_stale_sections_are_measured_again(folder):
+    (folder / "speed.py").write_text(f"{SCRIPT}import sys\n{RECORD.replace('1 s', '2 s')}\nprint(*sys.argv[1:])\n")
+    assert python(folder, str(folder / "stale.py"), "--run", "elsewhere").returncode == 1
+    done = python(folder, str(folder / "stale.py"), "--run", "speed")
+    assert done.returncode == 0
+    assert done.stdout.endswith("--trials 3\n0 of 1 sections are stale\n")
+    assert "2 s" in (folder / "RESULTS.md").read_text()
