@@ -126,7 +126,7 @@ class Alternation:
         self._objective = self._evaluate(codes, self._errors)
         self._best = (math.inf, dictionary, codes, self._errors)
         self._iterations = 0
-        self._fixed_in: bool | None = None  # the phase (refining or not) of the last step, if it changed nothing
+        self._is_fixed = False  # whether the last step changed nothing, so that the next one need not be computed
 
     def step(self, following: float | None = None) -> Changes:
         """Carry out one iteration; there is no ρ, and ``following`` is None."""
@@ -137,10 +137,10 @@ class Alternation:
         elif 0 < self._iterations <= self._exploring - REPLACE_EVERY and self._iterations % REPLACE_EVERY == 0:
             self._dictionary = replace_rare_atoms(self._data, self._dictionary, self._codes, **self._constraints)
         self._iterations += 1
-        if not (self._fixed_in == refining and _same(before, (self._dictionary, self._codes))):
-            start = self._dictionary, self._codes
+        start = self._dictionary, self._codes
+        if not (self._is_fixed and _same(before, start)):
             self._advance(refining)
-            self._fixed_in = refining if _same(start, (self._dictionary, self._codes)) else None
+            self._is_fixed = _same(start, (self._dictionary, self._codes))
         return Changes(
             objective=self._objective,
             code_change=relative_change(before[1], self._codes),
@@ -207,7 +207,7 @@ class Alternation:
         self._dictionary, self._codes, self._errors = shared["dictionary"], local["codes"], local["errors"]
         self._objective, best, iterations = (float(number) for number in shared["numbers"])
         self._best = (best, shared["best_dictionary"], local["best_codes"], local["best_errors"])
-        self._iterations = int(iterations)
+        self._iterations, self._is_fixed = int(iterations), False
 
     def dictionary(self) -> Array:
         """Return the atoms, shape (n_components, n_features)."""

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import roadict
 from roadict import AlternatingDictionaryLearning, two_stage
 from roadict.coders.registry import CODER_PARAMETERS
+from roadict.kernels import Workers
 from roadict.metrics import dictionary_error
 from roadict.synthetic import planted
 from roadict.two_stage import starting_atoms
@@ -127,6 +128,21 @@ def test_a_step_at_a_fixed_point_is_not_computed_again(update, monkeypatch):
     np.testing.assert_array_equal(models[0].components_, models[1].components_)
     for name in ("objective", "code_change", "atom_change"):
         np.testing.assert_array_equal(models[0].history_[name], models[1].history_[name])
+
+
+def test_a_run_at_a_fixed_point_goes_on_from_the_state_that_is_restored():
+    def run():
+        code = two_stage._coding_stage("omp", 8, 2, None, False, Workers(1))
+        chosen = {"update": UPDATES["blotless"], "code": code, "codes": np.zeros((150, 12)), "alpha": 0.0}
+        atoms = starting_atoms(X, 12, np.random.default_rng(0))
+        return two_stage.Alternation(X, atoms, arguments={}, constraints={}, max_iter=1000, **chosen)
+
+    moved, fresh = run(), run()
+    early = moved.state()
+    while (changes := moved.step()).atom_change > 0 or changes.code_change > 0:
+        pass
+    moved.restore(early)
+    assert moved.step() == fresh.step()
 
 
 def test_runs_converge_or_warn():
