@@ -1,8 +1,8 @@
 """Compile the kernels that a fit will need before it starts, in two processes that share the cache on disk.
 
 Numba compiles one kernel at a time in a process. A second process takes kernels from the same list, and this one loads
-what it has compiled; with one core, all are compiled here. Without a writable cache, or several of them under torchrun,
-kernels are compiled on first use.
+what it has compiled; with one core, all are compiled here. Without a writable cache, and under torchrun if there are
+several, kernels are compiled on first use.
 """
 
 import contextlib
@@ -99,6 +99,13 @@ def _alternate(dtype: np.dtype[Any]) -> None:
     replace_atoms(data, atoms, codes)
 
 
+def _refit(dtype: np.dtype[Any]) -> None:
+    """What SimCO and BLOTLESS call, and the others where atoms are rarely used."""
+    from roadict.updates.sparse import refit
+
+    refit(np.ones((1, 2)), np.eye(2), np.ones((1, 2)), 0.0, False)
+
+
 def _coder(algorithm: str, module: str, name: str, seconds: float, positive: bool = False) -> Kernel:
     compile_it = partial(_encode, algorithm, positive=positive)
     always_double = algorithm not in ("lasso", "omp")
@@ -128,8 +135,7 @@ KERNELS = {
     "mod": _updating("mod", "sparse", "products", 1.0),
     "ksvd": _updating("ksvd", "ksvd", "_sweep", 10.5),
     "approximate-ksvd": _updating("approximate-ksvd", "ksvd", "_sweep", 10.5),
-    "simco": _updating("simco", "sparse", "refit", 7.0),
-    "blotless": _updating("blotless", "sparse", "refit", 7.0),
+    "refit": Kernel("roadict.updates.sparse", "refit", _refit, 7.0, always_double=True),
     "sequential": _updating("sequential", "sequential", "_sweep", 4.0),
     "consistent-sequential": _updating("consistent-sequential", "sequential", "_sweep", 4.0),
 }
@@ -152,10 +158,12 @@ def kernels_of_alternation(update: str, coder: str | None, positive_code: bool) 
 
     Examples
     --------
-    >>> kernels_of_alternation("ksvd", "omp", True)
-    ['ksvd', 'nonnegative-omp', 'alternation']
+    >>> kernels_of_alternation("ksvd", "omp", True), kernels_of_alternation("sequential", None, False)
+    (['ksvd', 'refit', 'nonnegative-omp', 'alternation'], ['sequential', 'lasso', 'alternation'])
     """
-    return [update, kernel_of_coder(coder or "lasso", positive_code), "alternation"]
+    own = [update] if update in KERNELS else []
+    refit = [] if coder is None else ["refit"]
+    return [*own, *refit, kernel_of_coder(coder or "lasso", positive_code), "alternation"]
 
 
 def kernels_of_choice(formulation: str, positive_code: bool, engine: str) -> list[str]:
@@ -163,8 +171,8 @@ def kernels_of_choice(formulation: str, positive_code: bool, engine: str) -> lis
 
     Examples
     --------
-    >>> kernels_of_choice("lasso", False, "numba")
-    ['engine', 'polish', 'lasso']
+    >>> kernels_of_choice("lasso", False, "numba"), kernels_of_choice("constrained", True, "cuda")
+    (['engine', 'polish', 'lasso'], ['nonnegative-polish', 'lasso', 'basis-pursuit'])
     """
     polish = "nonnegative-polish" if positive_code else "polish"
     exact = ["basis-pursuit"] if formulation == "constrained" else []
@@ -240,7 +248,7 @@ def _feed(helper: "subprocess.Popen[bytes]", waiting: "deque[str]", done: list[s
     """Give the helper the last name, wait until it is done, and so on."""
     assert helper.stdin is not None
     assert helper.stdout is not None
-    # the last is taken; the helper has ended
+    # IndexError: the last is taken; OSError: the helper has ended
     with helper.stdin, helper.stdout, contextlib.suppress(IndexError, OSError):
         while waiting:
             name = waiting.pop()

@@ -50,7 +50,7 @@ def samples(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("options", [("-k", "8", "--method", "mod", "--max-iter", "2", "--tol", "0"), ("-k", "4:6")])
+@pytest.mark.parametrize("options", [("-k", "8", "--method", "mod", "--max-iter", "30", "--tol", "0"), ("-k", "4:6")])
 def test_one_line_tells_what_is_left_to_compile_and_nothing_is_left(tmp_path, samples, options):
     arguments = ["learn", str(samples), "-o", str(tmp_path / "model.npz"), "--seed", "0", *options]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -76,7 +76,7 @@ def test_every_coder_and_update_has_a_kernel_that_exists():
     from roadict.coders.registry import CODER_PARAMETERS
     from roadict.updates.registry import UPDATES
 
-    assert {*CODER_PARAMETERS, *UPDATES} <= {*precompile.KERNELS}
+    assert {*CODER_PARAMETERS, *UPDATES} - {*precompile.KERNELS} == {"simco", "blotless"}, "they refit codes alone"
     for kernel in precompile.KERNELS.values():
         assert hasattr(getattr(import_module(kernel.module), kernel.name), "py_func")
 
@@ -95,7 +95,7 @@ def test_two_stage_methods_compute_in_float64(tmp_path, roadict, prepared, quiet
     np.save(tmp_path / "x.npy", planted(60, 6, 8, sparsity=2, random_state=0).data.astype(np.float32))
     options = ("-k", 8, "--method", "ksvd", "--positive", "codes", "--max-iter", 1, "--tol", 0, *quiet)
     roadict("learn", tmp_path / "x.npy", "-o", tmp_path / "m.npz", *options)
-    assert prepared == [("ksvd", "nonnegative-omp", "alternation", "float64")]
+    assert prepared == [("ksvd", "refit", "nonnegative-omp", "alternation", "float64")]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from roadict import ROAD, ROADCV, load
 from roadict.metrics import dictionary_error
 from roadict.road import number
+from roadict.road.hidden import hidden_entries
 from roadict.road.number import MAX_ROUNDS, coarse_numbers, next_numbers
+from roadict.seeds import NUMBER_MASK, streams
 from roadict.synthetic import planted
 
 NUMBERS = [6, 9, 12, 15, 20]
@@ -137,11 +139,17 @@ def test_a_neighbour_that_is_worse_by_chance_does_not_end_the_search(monkeypatch
     assert path.n_components[path.chosen] == 8
 
 
-def test_of_numbers_that_all_predict_almost_exactly_the_smallest_is_chosen(monkeypatch):
-    fake_trials(monkeypatch, lambda n_components, split, start: 1e-4 / n_components if n_components >= 10 else 0.5, 0)
-    data = np.random.default_rng(90_107).standard_normal((400, 8))
-    path = number.choose_number(data, None, [8, 10, 12, 14], 1, "numba", 1, np.random.SeedSequence(0))
-    assert path.n_components[path.chosen] == 10
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("rise", "chosen"), [(0.001, 10), (0.01, 12)])
+def test_of_numbers_that_all_predict_almost_exactly_the_smallest_is_chosen(monkeypatch, unit, rise, chosen):
+    """The rise is that of the error with 10 atoms over that with 12, of the size of the hidden entries."""
+    data = unit * np.random.default_rng(90_107).standard_normal((400, 8))
+    hidden = hidden_entries(data, None, streams(np.random.SeedSequence(0), NUMBER_MASK, 1)[0])
+    per_sample = np.abs(data[hidden]).sum() / len(data)
+    errors = {8: 0.5, 10: 0.003 + rise, 12: 0.003, 14: 0.003}
+    fake_trials(monkeypatch, lambda n_components, split, start: per_sample * errors[n_components], 0)
+    path = number.choose_number(data, None, [*errors], 1, "numba", 1, np.random.SeedSequence(0))
+    assert path.n_components[path.chosen] == chosen
 
 
 def test_data_without_a_true_number_have_a_flat_curve():

@@ -23,7 +23,7 @@ from roadict.ranks.comm import SERIAL, current
 from roadict.road.expected import with_shares
 from roadict.road.hidden import SHARE
 from roadict.road.noise import MIN_HIDDEN
-from roadict.road.number import NumberPath, choose_number
+from roadict.road.number import NumberPath, choose_number, coarse_numbers
 from roadict.road.plan import Parameters
 from roadict.runs.driving import Fitting
 from roadict.runs.snapshot import Callback
@@ -251,7 +251,9 @@ class ROADCV(Learner):
         numbers, parameters = self._numbers(), self._parameters()
         check_width(parameters, data.shape[1], None if numbers is None else min(numbers))
         check_reachable(data, parameters, weights=weights, warn=False)  # the final fit warns
-        engine = engine_name(self.engine, len(data), data.shape[1], max(numbers or [4 * data.shape[1]]))
+        n_samples, n_features = data.shape
+        largest = max(numbers or coarse_numbers(n_samples, n_features, parameters.constraints.n_fixed))
+        engine = engine_name(self.engine, n_samples, n_features, largest)
         prepare(kernels_of_choice(self.formulation, bool(self.positive_code), engine), data.dtype)
         seed = seed_sequence(self.random_state)
         whole = Stages({"choice": CHOICE, "fit": 1 - CHOICE})

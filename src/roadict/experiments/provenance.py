@@ -26,10 +26,9 @@ NOT_RUN = ("road/number.py",)
 """Files that learners import, but on which no row depends: the search for the number of atoms."""
 WITHOUT_NUMBERS = (
     *("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "precompile", "progress", "wording"),
+    "road.expected",
 )
 """Packages and modules that no result depends on."""
-EXPECTED_TIMES = PACKAGE / "road/expected.py"
-"""Likewise."""
 
 
 @cache
@@ -107,13 +106,13 @@ def _imported(path: Path) -> tuple[Path, ...]:
 
 def _file_of(parts: list[str]) -> Path | None:
     """The file of a module, or of the module or package that a name is imported from; None: no result depends on it."""
-    if parts and parts[0] in WITHOUT_NUMBERS:
+    if any(parts[: name.count(".") + 1] == name.split(".") for name in WITHOUT_NUMBERS):
         return None
     place = PACKAGE.joinpath(*parts)
     candidates = (place.with_suffix(".py") if parts else place, place / "__init__.py")
     found = next((path for path in candidates if path.is_file()), None)
     if found or not parts:
-        return None if found == EXPECTED_TIMES else found
+        return found
     *package, name = parts
     return _file_of(_passed_on(PACKAGE.joinpath(*package, "__init__.py")).get(name, package))
 
@@ -121,13 +120,9 @@ def _file_of(parts: list[str]) -> Path | None:
 @cache
 def _passed_on(path: Path) -> dict[str, list[str]]:
     """Where a package has the names from that it imports: those who import ``roadict.ROAD`` need one module of many."""
-    if not path.is_file():
-        return {}
-    nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
-    modules = [(node.module or "").split(".")[1:] for node in nodes]
-    return {
-        alias.name: [*module, alias.name] for node, module in zip(nodes, modules, strict=True) for alias in node.names
-    }
+    tree = ast.walk(ast.parse(path.read_bytes() if path.is_file() else b""))
+    nodes = [node for node in tree if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("roadict.")]
+    return {alias.name: [*(node.module or "").split(".")[1:], alias.name] for node in nodes for alias in node.names}
 
 
 @cache

@@ -35,7 +35,7 @@ GAP_BELOW, GAP_ABOVE = 32, 8
 """A search ends when no gap next to the chosen number is larger than 1 or this fraction of it. Below the true number
 the error rises steeply, above it slowly: with the true number in the gap above, that gap's end would be chosen."""
 MAX_ROUNDS = 16
-"""Of trials. In a search each halves the two gaps next to the chosen number, or tries its neighbours."""
+"""Of trials. In a search each halves the gaps next to the chosen number, or tries its neighbours too."""
 MORE_NUMBERS = 6
 """Numbers that a search mostly tries after the first ones, a second start included; by `benchmarks/progress.py`."""
 MAX_STARTS = 2
