@@ -277,6 +277,20 @@ def test_no_curve_crosses_the_label_of_the_tolerance():
         assert (np.abs(under - float(label.get("y")) + 4) > 6).all()
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 1.1, 1.6, 3])
+def test_the_label_of_a_point_near_the_tolerance_is_beside_that_of_the_tolerance(share):
+    curve = np.repeat([1e-2, 1e-6, 1e-2], [40, 90, 170])  # keeps the tolerance's from the left
+    svg = drawings.residual_curves({"primal": curve}, [Mark(300, share * 1e-4, "exact finish: 0.00012")], 1e-4)
+    root = ElementTree.fromstring(svg)
+    ((left, right, level), (start, end, other)) = (
+        (float(text.get("x")) - before * width, float(text.get("x")) + after * width, float(text.get("y")))
+        for kind, before, after in (("level", 0.5, 0.5), ("mark c0", 1, 0))
+        for text in root.findall(f"g[@class='{kind}']/text")
+        for width in [5.5 * len(text.text)]
+    )
+    assert right < start or end < left or abs(level - other) > 12
+
+
 def test_the_objective_of_admm_is_said_to_rise():
     assert "It may rise: ADMM starts infeasible" in panels.objective_caption(["primal", "dual"])
     assert panels.objective_caption(["code_change", "atom_change"]) == "Objective."

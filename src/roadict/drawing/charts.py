@@ -20,8 +20,8 @@ MAX_POINTS = 400
 """Points of a line; more cannot be resolved."""
 MIN_TICK_GAP = 15
 """Least distance of the lowest tick from the next one, where it is added."""
-LETTER = 6.5
-"""Width of a letter of a label, about."""
+LETTER, LINE = 6.5, 14
+"""Width of a letter of a label, about, and distance of two lines of text."""
 
 
 class Mark(NamedTuple):
@@ -30,6 +30,26 @@ class Mark(NamedTuple):
     x: float
     y: float
     label: str
+
+
+class Place(NamedTuple):
+    """Where a label is: its left and right end, and the height of its middle, in pixels."""
+
+    left: float
+    right: float
+    level: float
+
+    def overlap(self, other: "Place") -> float:
+        """Width of what two labels have in common.
+
+        Examples
+        --------
+        >>> Place(10, 50, 100).overlap(Place(30, 90, 108)), Place(10, 50, 100).overlap(Place(30, 90, 120))
+        (20, 0.0)
+        """
+        if abs(self.level - other.level) >= LINE:
+            return 0.0
+        return max(min(self.right, other.right) - max(self.left, other.left), 0.0)
 
 
 def element(tag: str, inside: str = "", **attributes: Any) -> str:
@@ -196,40 +216,52 @@ class Chart:
         return element("g", "".join(rects), class_=f"bars {kind}")
 
     def mark(self, x: float, y: float, label: str, kind: str = "", avoid: Sequence[Line] = ()) -> str:
-        """Ring a point and label it, towards the middle; a point beyond a scale is ringed at its end.
-
-        The label is beside the ring, or above or below it where fewer of the lines ``avoid`` cross it.
-        """
-        across = float(self.x(np.clip(x, self.x.low, self.x.high)))
-        down = float(self.y(np.clip(y, self.y.low, self.y.high)))
-        side, anchor = (-10, "end") if across > (self.x.start + self.x.end) / 2 else (10, "start")
-        start = across + side
-        ends = sorted((start, start + math.copysign(LETTER * len(label), side)))
-        heights = [down, *(at for at in (down - 14, down + 14) if self.y.end + 6 <= at <= self.y.start - 6)]
-        level = min(heights, key=lambda at: self._crossed(ends[0], ends[1], at, avoid))
+        """Ring a point and label it; a point beyond a scale is ringed at its end."""
+        across, down = self._within(x, y)
+        place = self.place_of_mark(x, y, label, avoid)
+        start, anchor = (place.right, "end") if place.right < across else (place.left, "start")
         ring = element("circle", cx=across, cy=down, r=5)
-        return element("g", ring + text(start, level + 4, label, anchor), class_=f"mark {kind}")
+        return element("g", ring + text(start, place.level + 4, label, anchor), class_=f"mark {kind}")
 
-    def level(self, y: float, label: str, kind: str = "", avoid: Sequence[Line] = ()) -> str:
-        """A line across the plotting area with a label, where the fewest of the lines ``avoid`` cross it.
+    def place_of_mark(self, x: float, y: float, label: str, avoid: Sequence[Line] = ()) -> Place:
+        """Where ``mark`` puts its label: towards the middle, beside the ring.
 
-        That is above or below the line, at its left, right or middle.
+        It is above or below where fewer of the lines ``avoid`` cross it.
+        """
+        across, down = self._within(x, y)
+        width = LETTER * len(label)
+        left = across - 10 - width if across > (self.x.start + self.x.end) / 2 else across + 10
+        beside = (at for at in (down - LINE, down + LINE) if self.y.end + 6 <= at <= self.y.start - 6)
+        places = [Place(left, left + width, at) for at in (down, *beside)]
+        return min(places, key=lambda place: self._crossed(place, avoid))
+
+    def _within(self, x: float, y: float) -> tuple[float, float]:
+        """Pixels of a point, or of the nearest one within the scales."""
+        return float(self.x(np.clip(x, self.x.low, self.x.high))), float(self.y(np.clip(y, self.y.low, self.y.high)))
+
+    def level(
+        self, y: float, label: str, kind: str = "", avoid: Sequence[Line] = (), labels: Sequence[Place] = ()
+    ) -> str:
+        """A line across the plotting area with a label, on none of other ``labels`` if there is room.
+
+        It is above or below the line, at its left, right or middle, where the fewest of the lines ``avoid`` cross it.
         """
         left, top, right, bottom = self.box
         down, width = float(self.y(y)), LETTER * len(label)
         starts = (left + 4, right - 4 - width, (left + right - width) / 2)
-        places = [(start, at) for start in starts for at in (down - 9, down + 11) if top + 6 <= at <= bottom - 6]
-        start, at = min(places, key=lambda place: self._crossed(place[0], place[0] + width, place[1], avoid))
+        levels = [at for at in (down - 9, down + 11) if top + 6 <= at <= bottom - 6]
+        places = [Place(start, start + width, at) for start in starts for at in levels]
+        place = min(places, key=lambda place: (sum(map(place.overlap, labels)), self._crossed(place, avoid)))
         line = element("path", class_=f"line {kind}", d=f"M{_pixels(left)} {_pixels(down)}H{_pixels(right)}")
-        return element("g", line + text(start + width / 2, at + 4, label), class_="level")
+        return element("g", line + text(place.left + width / 2, place.level + 4, label), class_="level")
 
-    def _crossed(self, left: float, right: float, level: float, lines: Sequence[Line]) -> int:
-        """Over how many pixels lines run through a label between two ends at a level."""
-        across, count = np.arange(left, right + 1), 0
+    def _crossed(self, place: Place, lines: Sequence[Line]) -> int:
+        """Over how many pixels lines run through a label."""
+        across, count = np.arange(place.left, place.right + 1), 0
         for xs, ys in lines:
             down = np.interp(across, self.x(xs), self.y(ys), left=np.nan, right=np.nan)
             above, below = np.minimum(down[1:], down[:-1]), np.maximum(down[1:], down[:-1])
-            count += int(((above < level + 8) & (below > level - 8)).sum())
+            count += int(((above < place.level + 8) & (below > place.level - 8)).sum())
         return count
 
     def legend(self, names: Mapping[str, str]) -> str:

@@ -66,11 +66,11 @@ def residual_curves(
     last = list(curves.values())[-1]
     parts += [chart.line([len(last), mark.x], [last[-1], mark.y], f"c{len(curves) - 1} jump") for mark in marks]
     drawn = [_points(curve) for curve in curves.values()]
+    lines = drawn if tolerance is None else [*drawn, ([1, longest], [tolerance, tolerance])]
     if tolerance is not None:
-        labels: list[Line] = [([longest / 2, mark.x], [mark.y, mark.y]) for mark in marks]  # about where theirs are
-        parts.append(chart.level(tolerance, f"tolerance {number(tolerance)}", "tolerance", [*drawn, *labels]))
-        drawn.append(([1, longest], [tolerance, tolerance]))
-    parts += [chart.mark(*mark, f"c{len(curves) - 1}", drawn) for mark in marks]
+        labels = [chart.place_of_mark(*mark, lines) for mark in marks]
+        parts.append(chart.level(tolerance, f"tolerance {number(tolerance)}", "tolerance", drawn, labels))
+    parts += [chart.mark(*mark, f"c{len(curves) - 1}", lines) for mark in marks]
     names = [(f"c{i}", name) for i, name in enumerate(curves)]
     for row in range(rows):
         lifted = replace(chart, y=replace(chart.y, end=TOP + (row + 1) * LEGEND))
