@@ -1,4 +1,4 @@
-"""Who is answered: requests to the studio's own address, and none from pages of other sites."""
+"""Who is answered: requests to the studio's own address, none from pages of other sites, and pages that have gone."""
 
 import asyncio
 import http.client
@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from roadict.studio.guard import Guard
+from roadict.studio.leaving import LeaveQuietly
 
 
 def answer(server, method, path, body=None, **headers):
@@ -90,3 +91,23 @@ def test_other_addresses_to_listen_on_are_answered_too(host, port, given, answer
     assert [message["type"] for message in sent] == (
         [] if answered else ["http.response.start", "http.response.body", "websocket.close"]
     )
+
+
+def test_a_page_that_has_gone_is_answered_to_the_end_and_leaves_no_error(server):
+    """If it did, the answer would be cut off here, and the studio would have printed a traceback when it is stopped."""
+    port = urlsplit(server.address).port
+    status, _, text = answer(server, "GET", "/gradio_api/queue/data?session_hash=gone", Host=f"127.0.0.1:{port}")
+    assert status == 200
+    assert "session_not_found" in text
+
+
+@pytest.mark.parametrize(("path", "status"), [("/gradio_api/queue/data", 500), ("/gradio_api/upload", 404)])
+def test_other_errors_are_not_hidden(path, status):
+    cause = ValueError()
+    cause.status_code = status
+
+    async def app(scope, receive, send):
+        raise RuntimeError from cause
+
+    with pytest.raises(RuntimeError):
+        asyncio.run(LeaveQuietly(app)({"type": "http", "path": path}, None, None))

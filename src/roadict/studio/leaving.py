@@ -1,4 +1,4 @@
-"""A page with a job asks before it is left, and works on if its user stays."""
+"""A page with a job asks before it is left, and works on if its user stays; one that goes leaves no errors behind."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,3 +48,28 @@ class AskBeforeLeaving:
                 await send({"type": "http.response.body", "body": whole})
 
         await self._app(scope, receive, collect)
+
+
+class LeaveQuietly:
+    """An ASGI application that ends the events of a page that has gone without an error.
+
+    A page that is being left may ask for its events once more after Gradio has forgotten it. Gradio then begins an
+    answer, says in it that the page is not found, and raises that too: a traceback in the terminal, for nothing.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Channel, send: Channel) -> None:
+        """Answer a request."""
+        try:
+            await self._app(scope, receive, send)
+        except RuntimeError as error:  # by Starlette, as the answer has begun
+            left = scope.get("path", "").endswith("/queue/data")
+            if not left or getattr(error.__cause__, "status_code", None) != 404:
+                raise
+            await send({"type": "http.response.body", "body": b""})

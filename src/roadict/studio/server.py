@@ -17,7 +17,7 @@ from roadict.extras import PAGES, require
 from roadict.runs.signals import WorkStoppedError, hang_up
 from roadict.studio.folder import own_folder
 from roadict.studio.guard import LOCAL, Guard
-from roadict.studio.leaving import AskBeforeLeaving
+from roadict.studio.leaving import AskBeforeLeaving, LeaveQuietly
 
 FIRST_PORT = 7860
 _PORTS = 100
@@ -63,7 +63,10 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
                 pwa=False,
                 mcp_server=False,
                 footer_links=[],
-                app_kwargs={"lifespan": _guarded(host, chosen), "middleware": [Middleware(AskBeforeLeaving)]},
+                app_kwargs={
+                    "lifespan": _guarded(host, chosen),
+                    "middleware": [Middleware(LeaveQuietly), Middleware(AskBeforeLeaving)],
+                },
                 theme=theme(),
                 css_paths=[charts.CSS_FILE, *CSS_FILES],
             )
