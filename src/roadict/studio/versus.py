@@ -62,20 +62,22 @@ def _atoms(first: Any, second: Any) -> tuple[list[str], str]:
     rows = [*partners, *np.setdiff1d(np.arange(len(second)), partners)]
     turned = second[rows] * np.r_[signs, np.ones(len(rows) - len(signs))][:, None]
     paired = (partners >= 0) & (np.sum(first * turned[: len(first)], axis=1) >= STABLE)
-    pairs = {int(k): f"{k + 1} ↔ {partners[k] + 1}" for k in np.flatnonzero(paired)}
+    pairs = {int(k): (int(k) + 1, int(partners[k]) + 1) for k in np.flatnonzero(paired)}
     some = f"{of(len(pairs), len(first), 'atom')} on the left {agree(len(pairs), 'has', 'have')}"
     text = f"{some} a partner on the right (correlation of {STABLE} or more)."
     if pairs:
-        name = next(iter(pairs.values()))
-        left, right = name.split(" ↔ ")
-        text += f" Partners are in the same place: {name} is atom {left} on the left and {right} on the right."
+        left, right = next(iter(pairs.values()))
+        text += (
+            f" Partners are in the same place: {left} ↔ {right} is atom {left} on the left and {right} on the right."
+        )
     return [tiles(first, range(len(first)), pairs), tiles(turned, rows, pairs)], text
 
 
-def _tiles(atoms: Any, rows: Sequence[int], pairs: Mapping[int, str], limit: float) -> str:
-    """Draw atoms with the names of pairs by their place, others with the number of their row; −1 is an empty place."""
+def _tiles(atoms: Any, rows: Sequence[int], pairs: Mapping[int, tuple[int, int]], limit: float) -> str:
+    """Draw atoms with the numbers of pairs by their place, others with that of their row; −1 is an empty place."""
+    names = {place: f"{left} ↔ {right}" for place, (left, right) in pairs.items()}
     tiles = [
-        (atom_tile(atom, limit, f"atom {row + 1}") if row >= 0 else "", pairs.get(place, f"{row + 1}"), place in pairs)
+        (atom_tile(atom, limit, f"atom {row + 1}") if row >= 0 else "", names.get(place, f"{row + 1}"), place in names)
         for place, (atom, row) in enumerate(zip(atoms[:MAX_PICTURES], rows, strict=False))
     ]
     return render("studio", "tiles.html", tiles=tiles)
