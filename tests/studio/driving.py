@@ -103,6 +103,12 @@ class Page:
         named = lambda: [item for item in self.browser.find(f"#{group} label") if item.text.strip() == label]  # noqa: E731
         until(named, label)[0].click()
 
+    def enter(self, field, text):
+        """Replace the text of a field."""
+        box = self.one(f"#{field} input, #{field} textarea")
+        box.clear()
+        box.send_keys(text)
+
     def panel(self, tab="pictures"):
         return self.one(f"#{tab}-panel .rd-panel")
 

@@ -82,18 +82,12 @@ def settings(page, tab):
     )
 
 
-def enter(page, field, text):
-    box = page.one(f"{field} input, {field} textarea")
-    box.clear()
-    box.send_keys(text)
-
-
 def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     made = planted(120, 8, 10, sparsity=2, random_state=0)
     np.save(tmp_path / "signals.npy", np.abs(made.codes) @ made.dictionary)
     page.open_tab("Signals")
     page.upload(tmp_path / "signals.npy", "signals")
-    enter(page, "#signals-components", "10")
+    page.enter("signals-components", "10")
     page.choose("signals-signs", "Codes nonnegative")
     page.one("#signals-run").click()
     page.wait_for("Done", "signals")
@@ -102,7 +96,7 @@ def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     page.open_tab("Pictures")
     page.upload(tiny)
     page.choose("pictures-task", "Denoise")
-    enter(page, "#pictures-noise", "7.5")
+    page.enter("pictures-noise", "7.5")
     page.one("#pictures-run").click()
     page.wait_for("Done")
     denoised = ["Pictures", "7.5", "Denoise", "tiny.png"]
@@ -111,13 +105,13 @@ def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     page.choose("pictures-task", "Upscale")
     page.open_tab("Signals")
     page.choose("signals-signs", "Any sign")
-    enter(page, "#signals-components", "9")
+    page.enter("signals-components", "9")
 
     cards = until(lambda: page.browser.find("#runs .rd-card button"), "the cards")
     for tab, card, expected in (("pictures", cards[0], denoised), ("signals", cards[1], learned)):
         card.click()
         until(lambda: settings(page, tab) == expected, expected)  # noqa: B023
-    enter(page, "#signals-components", "12")
+    page.enter("signals-components", "12")
     kept = "return localStorage.getItem('roadict-signals')"
     before = page.browser.run(kept)
     until(lambda: page.browser.run(kept) != before, "the form to be saved")

@@ -116,10 +116,11 @@ def test_signals_have_atoms_with_users_and_charts_with_values(page, tmp_path):
     np.save(tmp_path / "signals.npy", planted(120, 10, 12, sparsity=2, random_state=0).data)
     page.open_tab("Signals")
     page.upload(tmp_path / "signals.npy", "signals")
-    page.one("#signals-components textarea, #signals-components input").send_keys(Keys.CONTROL + "a", "12")
+    page.enter("signals-components", "12")
     page.resize(PHONE, False)
     page.one("#signals-run").click()
     assert "relative error" in page.wait_for("Done", "signals")
+    assert "-k 12" in page.one("#signals-command .cm-content").text
     top = "return document.querySelector('#signals-panel').getBoundingClientRect().top"
     until(lambda: -20 < page.browser.run(top) < 200, "the panel to be in sight")
     page.check_everywhere("#signals-view .rd-panel", ["#signals-panel", "#signals-view", "#signals-details"])

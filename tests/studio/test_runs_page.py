@@ -14,9 +14,7 @@ CARDS = "#runs .rd-card:not(.rd-live)"
 def denoise(page, path, noise="auto"):
     page.upload(path)
     page.choose("pictures-task", "Denoise")
-    field = page.one("#pictures-noise input, #pictures-noise textarea")
-    field.clear()
-    field.send_keys(noise)
+    page.enter("pictures-noise", noise)
     page.one("#pictures-run").click()
 
 
