@@ -78,7 +78,8 @@ class Page:
         self.driver = browser.driver
         self.address = address
         self.tab = self.driver.current_window_handle
-        # As if no form had been filled in before.
+        # As if no form had been filled in before; the page of the last test could still save its own.
+        self.driver.get("about:blank")
         self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
         browser.open(address, height=1400)
         # The samples load last; before them the page handles no events.
