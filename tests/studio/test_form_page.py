@@ -37,6 +37,13 @@ def test_boxes_and_circles_to_tick_stand_out(page, tiny, dark):
         until(lambda: page.browser.find("#runs .rd-card input"), "a card")
     scheme = "return getComputedStyle(document.querySelector('#runs .rd-card input')).colorScheme"
     assert page.browser.run(scheme) == ("dark" if dark else "normal")  # the browser draws it
+    border = """const box = document.querySelector('#runs .rd-card input'), card = box.closest('.rd-card');
+        if (arguments[0]) box.click();
+        return [getComputedStyle(card).borderColor, getComputedStyle(card).boxShadow]"""
+    plain, _ = page.browser.run(border, False)
+    ticked, shadow = page.browser.run(border, True)
+    assert ticked != plain
+    assert ticked in shadow  # which is of the accent's colour
 
 
 def test_the_buttons_of_a_job_stay_in_view(page, large):
