@@ -137,8 +137,8 @@ class Job:
     @property
     def mask(self) -> Path | None:
         """The mask among the command's arguments."""
-        arguments = self.command.arguments
-        return self.folder / arguments[arguments.index("--mask") + 1] if "--mask" in arguments else None
+        name = self.command.options.get("--mask")
+        return None if name is None else self.folder / name
 
     @property
     def error(self) -> str:

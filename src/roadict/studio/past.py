@@ -219,7 +219,7 @@ def _shown(job: Job) -> tuple[str, str]:
 def _option(command: Command) -> str:
     """The option that tells two runs on one picture apart."""
     names = {"--scale": ", {} times", "--sigma": ", noise {}"}
-    given = dict(zip(command.arguments, command.arguments[1:], strict=False))
+    given = command.options
     return "".join(text.format(given[name]) for name, text in names.items() if name in given)
 
 
