@@ -183,6 +183,7 @@ FORM = {
 def test_a_saved_form_is_restored_with_files_of_this_studio_alone(unseen, files, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside") / "secret.npy"
     outside.write_bytes(b"")
+    (files / "None").write_bytes(b"")  # no file is not this one
     own = {"data": str(files / "signals.npy")}
     saved = [FORM, FORM | own, FORM | {"data": str(outside)}, FORM | {"data": str(files / "gone.npy")}]
     saved += [FORM | {"data": f"{files}/../{outside.parent.name}/{outside.name}"}, FORM | {"data": "http://localhost/"}]

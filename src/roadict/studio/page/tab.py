@@ -131,7 +131,9 @@ class Tab(ABC):
 
     def _file(self, path: Any) -> str | None:
         """A saved path if it is a file of this studio: browsers can send any."""
-        file = Path(str(path)).resolve()
+        if not isinstance(path, str):
+            return None
+        file = Path(path).resolve()
         return str(file) if file.is_relative_to(self._folder.resolve()) and file.is_file() else None
 
     def _add_buttons(self) -> None:
