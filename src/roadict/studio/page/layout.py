@@ -154,7 +154,7 @@ def theme() -> Any:
         checkbox_label_background_fill_dark="*neutral_800",
         checkbox_label_background_fill_selected="*primary_50",
         checkbox_label_background_fill_selected_dark="*primary_950",
-        # Boxes and circles to tick: three times as bright or dark as what is around them, or more.
+        # Boxes and circles to tick: a contrast of 3 to what is around them, or more.
         checkbox_background_color_dark="*neutral_900",
         checkbox_border_color="*neutral_500",
         checkbox_border_color_dark="*neutral_400",
