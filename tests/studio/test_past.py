@@ -256,12 +256,15 @@ def test_closed_pages_leave_their_jobs_to_the_next(tmp_path):
     job = jobs.Job(picture_command("denoise", "absent.png"), tmp_path, mine)
     queue._unfinished.append(job)  # as if it ran
     assert queue.adopt(other) is None
+    assert (queue.within_reach("mine"), queue.within_reach("other")) == ([job], [])
     queue.abandon("mine")
+    assert queue.within_reach("other") == [job]
     assert queue.adopt(jobs.Owner("signals", "other")) is None
     assert queue.unfinished(mine) == [job]  # a page that was only out of reach can still cancel it
     job.in_view = False
     assert queue.adopt(other) is job
     assert (job.owner, job.in_view) == (other, True)
+    assert (queue.within_reach("mine"), queue.within_reach("other")) == ([], [job])
     queue.abandon("other")
     assert queue.adopt(mine) is None  # closed before
     assert queue.adopt(other) is None

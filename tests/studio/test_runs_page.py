@@ -9,6 +9,7 @@ from PIL import Image
 from .driving import PHONE, WIDE, Page, until
 
 CARDS = "#runs .rd-card:not(.rd-live)"
+STORED_TAB = "return localStorage.getItem('roadict-tab')"
 
 
 def denoise(page, path, noise="auto"):
@@ -118,6 +119,12 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     page.driver.switch_to.new_window("tab")
     other = Page(browser, server.address)
     other.wait_for("Nothing has run yet")  # it is the job of another page, which is still open
+    before = browser.run(STORED_TAB)
+    other.open_tab("Signals")
+    until(lambda: browser.run(STORED_TAB) != before, "the tab to be stored")
+    page.driver.refresh()
+    chosen = "return document.querySelector('button[role=tab][aria-selected=true]')?.innerText"
+    until(lambda: browser.run(chosen) == "Signals", "the tab of this page")
     page.driver.switch_to.window(page.tab)
     page.driver.close()
     page.driver.switch_to.window(other.tab)

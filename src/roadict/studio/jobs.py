@@ -281,6 +281,10 @@ class JobQueue:
         with self._lock:
             return [job for job in self._unfinished if owner in (None, job.owner) and not job.ended.is_set()]
 
+    def within_reach(self, page: str) -> list[Job]:
+        """Running and waiting jobs that a page has or may adopt."""
+        return [job for job in self.unfinished() if job.abandoned or job.owner.page == page]
+
     def abandon(self, page: str) -> None:
         """Leave the jobs of a page that was closed to the next page."""
         with self._lock:

@@ -117,9 +117,10 @@ def _remember_tab(page: Any, queue: JobQueue, tabs: Any, names: list[str]) -> An
     def choose(event: gr.SelectData) -> str:
         return str(names[event.index])
 
-    def restore(name: Any) -> Any:
+    def restore(name: Any, request: gr.Request) -> Any:
         # The first one is shown already, unless its user was faster.
-        return gr.skip() if name not in names[1:] or queue.unfinished() else gr.update(selected=name)
+        shown = name not in names[1:] or queue.within_reach(page_of(request))
+        return gr.skip() if shown else gr.update(selected=name)
 
     tabs.select(choose, None, last, **QUIET)
     page.load(restore, last, tabs, **QUIET)

@@ -112,8 +112,8 @@ class Tab(ABC):
         form = {self.restored: True}
         if self._is_form(saved):
             return form | self.fill(saved | {name: self._file(saved[name]) for name in self.uploads})
-        for job in self._queue.unfinished():
-            if job.owner.tab == self.name and (job.abandoned or job.owner == self._owner(request)):
+        for job in self._queue.within_reach(page_of(request)):
+            if job.owner.tab == self.name:
                 return form | self.fill(self.settings(job))
         return form
 
