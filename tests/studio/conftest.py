@@ -1,11 +1,15 @@
 import importlib.util
+import json
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from .driving import Page, Server
+from .driving import GUARD, Page, Server
 
 
 @pytest.fixture(scope="session")
@@ -63,3 +67,22 @@ def large(tmp_path):
     path = tmp_path / "large.png"
     Image.fromarray(blocks.repeat(2, axis=0).repeat(2, axis=1)).save(path)
     return path
+
+
+@pytest.fixture
+def unseen(needs_gradio, tmp_path):
+    """Return a function that gives what ``unseen_tab.py`` writes."""
+
+    def run(tab, *given):
+        done = subprocess.run(
+            [sys.executable, Path(__file__).with_name("unseen_tab.py"), tmp_path, tab],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            timeout=3 * GUARD,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run

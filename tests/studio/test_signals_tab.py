@@ -1,10 +1,7 @@
 """The tab for signals without a browser: signs and known atoms reach the job, its command and its errors."""
 
 import html
-import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,6 @@ import pytest
 from roadict import load
 from roadict.synthetic import planted
 
-GUARD = 300
 PLANTED = planted(120, 6, 8, sparsity=2, random_state=0)
 ATOMS = np.abs(PLANTED.dictionary)
 DATA = np.abs(PLANTED.codes) @ ATOMS
@@ -34,32 +30,12 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def unseen(needs_gradio, files):
-    """Return a function that gives what ``unseen_tab.py`` writes."""
-
-    def run(*given):
-        program = Path(__file__).with_name("unseen_tab.py")
-        done = subprocess.run(
-            [sys.executable, program, files],
-            input=json.dumps(given),
-            capture_output=True,
-            text=True,
-            timeout=GUARD,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run
-
-
-@pytest.fixture
 def learn(unseen, files):
     """Return a function that clicks "Learn" once for every set of fields, and returns what is shown and the command."""
 
     def run(*clicks):
         paths = [{name: str(files / values[name]) for name in ("data", "fixed") if name in values} for values in clicks]
-        ends = unseen(*(values | path for values, path in zip(clicks, paths, strict=True)))
+        ends = unseen("signals", *(values | path for values, path in zip(clicks, paths, strict=True)))
         assert all(end["enabled"] for end in ends)
         return [(html.unescape(end["panel"]), end["command"]) for end in ends]
 
@@ -74,7 +50,7 @@ def test_signs_and_known_atoms_are_learned_as_on_the_command_line(learn, roadict
         "roadict learn signals.npy -o signals-model.npz -k 8 --positive both --fixed 'known atoms.csv' --seed 0"
     )
     assert roadict(*shlex.split(command)[1:], "-q") == (0, "", "")
-    model, again = load("model-0.npz"), load("signals-model.npz")
+    model, again = load("result-0.npz"), load("signals-model.npz")
     np.testing.assert_array_equal(model.components_, again.components_)
     np.testing.assert_array_equal(model.codes_, again.codes_)
     np.testing.assert_allclose(model.components_[:2], ATOMS[:2], atol=1e-12)
@@ -95,7 +71,7 @@ def test_defaults_are_told_from_what_is_found_in_the_data(learn):
     ends = learn({"data": "signals.npy"}, fields, {"data": "signals.npy", "choose": True, "n_components": "auto"})
     commands = [command.removeprefix("roadict learn signals.npy -o signals-model.npz ") for _, command in ends]
     assert commands == ["--seed 0", "--method ksvd --seed 0", "-k auto --seed 0"]
-    assert [len(load(f"model-{i}.npz").components_) for i in range(2)] == [12, 12]  # twice the 6 entries
+    assert [len(load(f"result-{i}.npz").components_) for i in range(2)] == [12, 12]  # twice the 6 entries
 
 
 def test_a_result_that_cannot_be_drawn_ends_in_an_error_beside_its_files(learn):
@@ -109,7 +85,7 @@ def test_number_of_atoms_noise_and_stability_come_from_the_data(learn):
     fields = {"data": "signals.npy", "choose": True, "n_components": " 7:9 ", "stability": True}
     [(panel, command)] = learn(fields)
     assert command == "roadict learn signals.npy -o signals-model.npz -k 7:9 --stability --seed 0"
-    model = load("model-0.npz")
+    model = load("result-0.npz")
     stable = int((model.atom_stability_ >= 0.95).sum())
     assert model.n_components_ in (7, 8, 9)
     assert f"Error of hidden entries by the number of atoms: {model.n_components_} chosen" in panel
@@ -187,7 +163,7 @@ def test_a_saved_form_is_restored_with_files_of_this_studio_alone(unseen, files,
     own = {"data": str(files / "signals.npy")}
     saved = [FORM, FORM | own, FORM | {"data": str(outside)}, FORM | {"data": str(files / "gone.npy")}]
     saved += [FORM | {"data": f"{files}/../{outside.parent.name}/{outside.name}"}, FORM | {"data": "http://localhost/"}]
-    restored = unseen(*({"saved": form} for form in saved))
+    restored = unseen("signals", *({"saved": form} for form in saved))
     assert restored == [FORM, FORM | own, *[FORM] * 4]
 
 
@@ -201,4 +177,4 @@ def test_a_form_that_another_release_has_saved_is_not_restored(unseen):
         FORM | {"seed": 3},
         FORM | {"missing": []},
     ]
-    assert unseen(*({"saved": form} for form in others)) == [{}] * len(others)
+    assert unseen("signals", *({"saved": form} for form in others)) == [{}] * len(others)

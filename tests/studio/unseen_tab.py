@@ -1,10 +1,12 @@
-"""The tab for signals in a page that nobody sees, in a process of its own, as Gradio leaves event loops open.
+"""A tab in a page that nobody sees, in a process of its own, as Gradio leaves event loops open.
 
-Reads from standard input a list of clicks on "Learn", each as values of fields by their names, and "damaged" where the
-model is to be damaged before it is shown; writes for each the panel, the command and whether "Learn" is enabled again,
-and the model to model-0.npz, model-1.npz and so on in its folder. A click with "again" has the fields that the form
-gets when the latest past run is opened. Instead of a click there may be a form, "saved" in a browser; it writes the
-fields that are filled with it.
+Its arguments are a folder and the name of the tab. Reads from standard input a list of clicks on "Learn" or "Run", each
+as values of fields by their names, and "damaged" where the result is to be damaged before it is shown; writes for each
+the panel, the command and whether the button is enabled again, and the result to result-0.npz, result-1.npz and so on
+in its folder. A click with "again" has the fields that the form gets when the latest past run is opened. Instead of a
+click there may be a form, "saved" in a browser; it writes the fields that are filled with it.
+
+Signals are learned from; for pictures, whose commands take longer, the result is a copy of the picture.
 """
 
 import json
@@ -14,15 +16,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
+import numpy as np
 
-from roadict.studio.jobs import JobQueue
+from roadict.studio.jobs import Job, JobQueue
+from roadict.studio.page.pictures_tab import PicturesTab
 from roadict.studio.page.signals_tab import SignalsTab
 from roadict.studio.page.strip import Strip
 from roadict.studio.past import PastRuns
 
+PAGE = SimpleNamespace(session_hash="page")
+
 
 class Runs(PastRuns):
-    """Past runs that may damage the model of the latest one."""
+    """Past runs that may damage the result of the latest one."""
 
     damaged = False
 
@@ -39,32 +45,48 @@ def main():
     queue = JobQueue()
     with gr.Blocks(analytics_enabled=False) as page:
         past = Runs(folder / "jobs", folder / "store")
-        tab = SignalsTab(queue, past, Strip(queue, past), folder / "samples")
+        kind = {"signals": SignalsTab, "pictures": PicturesTab}[sys.argv[2]]
+        tab = kind(queue, past, Strip(queue, past), folder / "samples")
+    if kind is PicturesTab:
+        Job._run_command = copy_picture
     shown = []
     for i, values in enumerate(json.load(sys.stdin)):
         past.damaged = values.get("damaged", False)
         if "saved" in values:
-            filled = tab.restore(values["saved"], SimpleNamespace(session_hash="page"))
-            shown.append({name: filled[field]["value"] for name, field in tab.fields.items() if field in filled})
+            shown.append(filled(tab, tab.restore(values["saved"], PAGE)))
             continue
         if values.get("again"):
-            values = tab.settings(past.open(past.listed()[0].id))
-        shown.append(click(page, tab, values, folder / f"model-{i}.npz"))
+            values = filled(tab, tab.fill(tab.settings(past.open(past.listed()[0].id))))
+            if kind is PicturesTab:  # as it does when the picture changes
+                values["source"] = tab._choose_source(values["picture"], values["source"], values["mask_file"])
+        shown.append(click(page, tab, values, folder / f"result-{i}"))
     print(json.dumps(shown))
     queue.close()
+
+
+def copy_picture(job):
+    shutil.copyfile(job.source, job.result)
+    return 0
+
+
+def filled(tab, updates):
+    """Values of fields that are filled."""
+    return {name: updates[field]["value"] for name, field in tab.fields.items() if field in updates}
 
 
 def click(page, tab, values, output):
     """Run as the button does: with the fields, in the order in which it passes them."""
     (event,) = [event for event in page.fns.values() if event.fn is not None and event.targets[0][0] == tab.start._id]
     names = {id(field): name for name, field in vars(tab).items() if isinstance(name, str)}
+    if "editor" in values:
+        values = values | {"editor": {"layers": [np.array(layer, np.uint8) for layer in values["editor"]]}}
+    given = [values.get(names.get(id(field)), field.value) for field in event.inputs]
     shown = {}
-    for update in event.fn(
-        *(values.get(names[id(field)], field.value) for field in event.inputs), SimpleNamespace(session_hash="page")
-    ):
+    for update in event.fn(*given, PAGE):
         shown |= update
         if tab.result in update:
-            shutil.copyfile(update[tab.result]["value"], output)
+            result = Path(update[tab.result]["value"])
+            shutil.copyfile(result, output.with_suffix(result.suffix))
     details = shown.get(tab.details, {}).get("value") or ""
     enabled = shown[tab.start]["interactive"]
     return {"panel": shown[tab.panel] + details, "command": shown.get(tab.command), "enabled": enabled}
