@@ -19,51 +19,31 @@ def files(tmp_path, tiny):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("picture", "fields", "command"),
-    [
-        ("tiny.png", {"task": "upscale", "scale": 2}, "upscale tiny.png -o tiny-enlarged.png --scale 2 --seed 0"),
+def test_the_form_of_a_past_run_gives_its_command_again(unseen, files):
+    drawn = {"task": "inpaint", "source": "Draw", "editor": [PAINTED.tolist()]}
+    named_alike = {"task": "inpaint", "source": "Mask file", "mask_file": str(files / "other/tiny.png")}
+    mask = {"task": "inpaint", "source": "Mask file", "mask_file": str(files / "a mask.png")}
+    given = [
         (
             "-clear.png",
             {"task": "upscale", "scale": 4, "seed": "3"},
-            "upscale ./-clear.png -o ./-clear-enlarged.png --scale 4 --seed 3",
+            "upscale {} -o {}-enlarged.png --scale 4 --seed 3",
         ),
-        ("tiny.png", {"task": "denoise"}, "denoise tiny.png -o tiny-denoised.png --seed 0"),
-        ("tiny.png", {"task": "denoise", "sigma": "7.5"}, "denoise tiny.png -o tiny-denoised.png --sigma 7.5 --seed 0"),
-        (
-            "tiny.png",
-            {"task": "inpaint", "source": "Draw", "editor": [PAINTED.tolist()]},
-            "inpaint tiny.png -o tiny-filled.png --mask tiny-mask.png --seed 0",
-        ),
-        (
-            "tiny.png",
-            {"task": "inpaint", "source": "Mask file", "mask_file": "a mask.png"},
-            "inpaint tiny.png -o tiny-filled.png --mask 'a mask.png' --seed 0",
-        ),
-        (
-            "tiny.png",
-            {"task": "inpaint", "source": "Mask file", "mask_file": "other/tiny.png"},
-            "inpaint tiny.png -o tiny-filled.png --mask tiny-mask.png --seed 0",
-        ),
-        (
-            "-clear.png",
-            {"task": "inpaint", "source": "Mask file", "mask_file": "a mask.png"},
-            "inpaint ./-clear.png -o ./-clear-filled.png --mask 'a mask.png' --seed 0",
-        ),
-        (
-            "-clear.png",
-            {"task": "inpaint", "source": "Transparent pixels"},
-            "inpaint ./-clear.png -o ./-clear-filled.png --seed 0",
-        ),
-    ],
-)
-def test_the_form_of_a_past_run_gives_its_command_again(unseen, files, picture, fields, command):
-    paths = {"picture": str(files / picture)}
-    if "mask_file" in fields:
-        paths["mask_file"] = str(files / fields["mask_file"])
-    first, again = unseen("pictures", fields | paths, {"again": True})
-    assert first["command"] == f"roadict {command}"
-    assert again["command"] == first["command"]
+        ("tiny.png", {"task": "denoise", "sigma": "7.5"}, "denoise {} -o {}-denoised.png --sigma 7.5 --seed 0"),
+        ("tiny.png", drawn, "inpaint {} -o {}-filled.png --mask tiny-mask.png --seed 0"),
+        ("tiny.png", named_alike, "inpaint {} -o {}-filled.png --mask tiny-mask.png --seed 0"),
+        ("-clear.png", mask, "inpaint {} -o {}-filled.png --mask 'a mask.png' --seed 0"),
+        ("-clear.png", {"task": "inpaint", "source": "Transparent pixels"}, "inpaint {} -o {}-filled.png --seed 0"),
+    ]
+    clicks = [
+        click for name, fields, _ in given for click in (fields | {"picture": str(files / name)}, {"again": True})
+    ]
+    commands = [shown["command"] for shown in unseen("pictures", *clicks)]
+    names = [f"./{name}" if name.startswith("-") else name for name, *_ in given]
+    expected = [
+        f"roadict {text.format(name, name.removesuffix('.png'))}" for name, (*_, text) in zip(names, given, strict=True)
+    ]
+    assert commands[::2] == commands[1::2] == expected
     masks = [np.asarray(Image.open(mask)) for mask in files.glob("jobs/*/*mask.png")]
-    assert len(masks) == 2 * ("--mask" in command)
+    assert len(masks) == 2 * sum("--mask" in command for command in expected)
     assert all(np.array_equal(mask, PAINTED[..., 3]) for mask in masks)
