@@ -9,6 +9,10 @@ from PIL import Image
 from .driving import PHONE, WIDE, Page, until
 
 CARDS = "#runs .rd-card:not(.rd-live)"
+TICKED = "return [...document.querySelectorAll('#runs input:checked')].map(box => box.value)"
+ERROR_SHOWN = """const place = document.querySelector('#versus'), error = document.createElement('div');
+    error.className = 'rd-panel'; place.append(error);
+    const display = getComputedStyle(place).display; error.remove(); return display"""
 STORED_TAB = "return localStorage.getItem('roadict-tab')"
 
 
@@ -50,8 +54,12 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
     assert len(until(lambda: browser.find("#pictures-slider img"), "the slider")) == 2
     assert "denoise tiny.png" in page.one("#pictures-command .cm-content").text
 
+    browser.find(f"{CARDS} input")[0].click()
+    ticked = browser.run(TICKED)
     denoise(page, tiny, "5")
     until(lambda: len(browser.find(CARDS)) == 2, "another card")
+    until(lambda: browser.run(TICKED) == ticked, "the tick at its run, which is the second now")
+    assert len(ticked) == 1
     browser.open(server.address, width=390, height=900, phone=True, dark=True)
     boxes = until(lambda: browser.find(f"{CARDS} input") if len(browser.find(CARDS)) == 2 else [], "the cards")
     for box in boxes:
@@ -73,6 +81,7 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
     assert page.errors() == []
     boxes[0].click()
     until(lambda: not browser.find("#versus .rd-versus"), "the end of the comparison")
+    assert browser.run(ERROR_SHOWN) != "none"
     after = """const section = document.querySelector("#pictures-view .rd-loupe[data-zoom]");
         if (section?.dataset.run !== arguments[0]) return "";
         const canvas = section.querySelector("canvas[data-view=after]");

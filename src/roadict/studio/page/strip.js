@@ -1,6 +1,9 @@
 // Cards: a click shows a run, ticks on two compare them.
 const ticked = () => [...element.querySelectorAll('input:checked')]
-let latest = null
+let chosen = [] // runs, the latest last
+// The page changes cards in place when a run is added: ticks stay with their runs.
+const tick = () => element.querySelectorAll('input').forEach(box => { box.checked = chosen.includes(box.value) })
+new MutationObserver(tick).observe(element, { childList: true, subtree: true, attributeFilter: ['value'] })
 element.addEventListener('click', event => {
   const button = event.target.closest('button')
   if (!button) return
@@ -8,9 +11,10 @@ element.addEventListener('click', event => {
   else if (confirm('Delete all past runs? Their files are removed from this machine.')) trigger('clear_all')
 })
 element.addEventListener('change', event => {
-  const boxes = ticked()
-  if (boxes.length > 2) boxes.find(box => box !== event.target && box.value !== latest).checked = false
-  latest = event.target.value
+  const runs = ticked().map(box => box.value)
+  chosen = chosen.filter(run => run !== event.target.value && runs.includes(run))
+  if (event.target.checked) chosen = [...chosen.slice(-1), event.target.value]
+  tick()
   const two = ticked().map(box => box.value)
-  if (two.length === 2 || document.querySelector('#versus .rd-versus')) trigger('compare', { runs: two })
+  if (two.length === 2 || document.querySelector('#versus section, #versus .rd-panel')) trigger('compare', { runs: two })
 })
