@@ -3,7 +3,7 @@ Strokes of handwriting
 ======================
 
 Ink adds up: a digit is a sum of strokes, never a difference. With 30 % of the pixels missing, ROAD learns nonnegative
-parts of 599 digits and fills in the rest. The data themselves tell the number of parts and the noise.
+parts of 300 digits and fills in the rest. The data themselves tell the number of parts and the noise.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from sklearn.decomposition import NMF, MiniBatchDictionaryLearning
 
 from roadict import ROAD
 
-X = load_digits().data[::3] / 16  # every third, to be quick
+X = load_digits().data[::6] / 16  # every sixth, to be quick
 rng = np.random.default_rng(0)
 missing = rng.random(X.shape) < 0.3
 gaps = np.where(missing, np.nan, X)
@@ -32,7 +32,7 @@ signs = {"positive_code": True, "positive_dict": True}
 common = {"formulation": "lasso", "missing_values": np.nan, "tol": 1e-2, "n_init": 1, "random_state": 0}
 hidden = ~missing & (rng.random(X.shape) < 0.1)
 errors = {}
-for k in (16, 32, 64):
+for k in (16, 32, 48):
     for alpha in (0.03, 0.1, 0.3):
         model = ROAD(k, alpha=alpha, **signs, **common).fit(np.where(hidden, np.nan, gaps))
         errors[k, alpha] = relative_error(model.codes_ @ model.components_, hidden)
