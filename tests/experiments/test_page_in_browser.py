@@ -21,7 +21,7 @@ NAMES = ("solvers", "noisy", "digits", "zebra", "ablation")
 def result_of(trial, rng):
     if EXPERIMENTS[trial.experiment].pictures:
         return {"psnr": float(20 + rng.random())}
-    value = float(rng.random() / 10)
+    value = 0.0 if trial.method.name == "road-defaults" else float(rng.random() / 10)  # 0: below the axis
     return {"error": value, "error_greedy": value + 0.01, "trace": [[1, 0.5], [100, value]]}
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roadict.drawing.charts import Chart, Mark, Scale, element, svg, text
 
-LEFT, TOP, BOTTOM = 46, 28, 44
+LEFT, TOP, BOTTOM = 50, 28, 44
 INSET = 12
 LABEL_GAP = 14.0
 """Least distance between the labels of two lines."""
