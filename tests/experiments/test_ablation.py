@@ -92,6 +92,18 @@ def test_verdicts(found, expected):
 
 
 @pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({}, "None of them finds more dictionaries at any problem"),
+        ({"road-defaults": 1.0}, "With the finish, restarts and the moving ρ more dictionaries are found"),
+        ({"road-defaults": 0.9, "road-unfinished": 0.9}, "with the finish at none."),
+    ],
+)
+def test_the_reason_names_the_ingredients(found, words):
+    assert words in verdicts(rows_of(found))[1].reason
+
+
+@pytest.mark.parametrize(
     ("share", "word"), [({"road-defaults": 1.0}, "holds"), ({"road-defaults": 0.0}, "does not hold")]
 )
 def test_claims_of_our_own_are_not_called_reproduced(share, word):

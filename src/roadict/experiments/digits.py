@@ -12,7 +12,7 @@ DIGITS = Experiment(
     "digits: every trial draws its own. 300 iterations of ROAD, a sixth as many of the two-stage methods, which learn "
     "with the coder they are named with: the Lasso in the paper; six times as many gave K-SVD and MOD no gain. Our "
     "dictionaries hold the detail that bicubic lacks. The paper's hold pixels, and the second one of Zeyde's approach "
-    "comes from a pseudo-inverse of the learner's own codes: this is literally done as well.",
+    "comes from a pseudo-inverse of the learner's own codes: this is done literally, too.",
     (
         Panel("yang", "Yang: one stacked dictionary", (PictureProblem("digit", 2, "yang", 64, 300),)),
         Panel("zeyde", "Zeyde: two dictionaries", (PictureProblem("digit", 2, "zeyde", 64, 300),)),

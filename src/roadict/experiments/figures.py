@@ -47,7 +47,7 @@ SHORT = {
     "iadmm-one": "iADMM, 1 ρ",
     "lasso": "alt. Lasso",
     "consistent-sequential": "consistent ℓ1",
-    "road-unfinished": "unfinished",
+    "road-unfinished": "ROAD, no finish",
     "road-one-start": "one start",
     "road-paper-finished": "ρ = 10, finish",
     "lasso-annealed-finished": "Lasso, finish",

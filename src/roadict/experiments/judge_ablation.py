@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from roadict.drawing.curves import percent
 from roadict.experiments.ablation import ABLATION
 from roadict.experiments.intervals import Interval, mean_interval
-from roadict.experiments.judgement import DEFAULTS, FOUND, TOO_FEW, Outcome, Verdict
+from roadict.experiments.judgement import DEFAULTS, FOUND, TOO_FEW, Outcome, Verdict, listed
 from roadict.experiments.rows import Row
 from roadict.wording import plural
 
@@ -125,10 +125,13 @@ def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
     table += [
         (gain.ingredient, f"{100 * gain.difference.value:+.0f} %", f"{gain.where} of {gain.problems}") for gain in added
     ]
-    reason = (
-        f"{sum(held)} of {plural(len(held), 'ingredient')} find more dictionaries at some problem, by more than two "
-        "standard errors of the paired difference."
-    )
+    adding, idle = ([gain.ingredient for gain in added if (gain.where > 0) == adds] for adds in (True, False))
+    beyond = "by more than two standard errors of the paired difference"
+    if adding:
+        reason = f"With {listed(adding)} more dictionaries are found at some problem, {beyond}"
+        reason += f"; with {listed(idle)} at none." if idle else "."
+    else:
+        reason = f"None of them finds more dictionaries at any problem, {beyond}."
     return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
 
 

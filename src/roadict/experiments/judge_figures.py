@@ -97,7 +97,7 @@ def compared(
     found = by_seed(rows, panel, measure)
     missing = [NAMES[name] for name in methods if not {*numbers} <= found.get(name, {}).keys()]
     if missing:
-        return Compared([], {}, 0, f"Rows are missing of {listed(missing)}.")
+        return Compared([], {}, 0, f"Rows of {listed(missing)} are missing.")
     seeds = sorted(set.intersection(*(set(found[name][n]) for name in methods for n in numbers)))
     if not seeds:
         return Compared([], {}, 0, "No trial has rows of all methods at all numbers of samples.")
@@ -170,8 +170,12 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
         near[words] = all(mean.high >= NEAR[0] and mean.low <= NEAR[1] for mean in means)
         lines.append((f"mean, {words}", *(f"{short(m.value)} ± {short(m.high - m.value)}" for m in means)))
     outcome: Outcome = "reproduced" if all(near.values()) else "partly" if any(near.values()) else "not reproduced"
-    held = [f"{'within' if near[words] else 'not within'} a factor of three of 0.01 by {words}" for words in near]
-    reason = f"The mean error at N = {ENOUGH} is {' and '.join(held)}."
+    inside, outside = ([f"by {words}" for words in near if near[words] == held] for held in (True, False))
+    if inside:
+        held = f"within a factor of three of 0.01 {' and '.join(inside)}" + "".join(f", but not {by}" for by in outside)
+    else:
+        held = f"more than a factor of three from 0.01, {' and '.join(outside)}"
+    reason = f"The mean error at N = {ENOUGH} is {held}."
     head = (f"N = {ENOUGH}", *(NAMES[name] for name in INEXACT))
     return Verdict("solvers", claim, outcome, reason, found["optimal matching"].trials, (head, *lines))
 

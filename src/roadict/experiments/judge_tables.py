@@ -47,7 +47,7 @@ def _order_of(rows: list[Row], experiment: str, panel: str) -> Verdict:
     ours = [name for name in ROADS if f"{name}-lasso" in found]
     missing = [NAMES[method] for method in order if f"{method}-lasso" not in found] + ([] if ours else ["ROAD"])
     if missing:
-        return Verdict(experiment, claim, TOO_FEW, f"Rows are missing of {listed(missing)}.")
+        return Verdict(experiment, claim, TOO_FEW, f"Rows of {listed(missing)} are missing.")
     # Every seed has its own training pictures: learners are compared on the same seeds only.
     seeds = sorted(set.intersection(*(set(found[f"{method}-lasso"]) for method in (*ours, *order))))
     if not seeds:
