@@ -107,7 +107,7 @@ def test_it_shows_claims_verdicts_commands_versions_and_machine(results, page):
     text = html.unescape(page)
     for verdict in shown_verdicts(rows):
         assert text.count(verdict.reason) >= 2  # in the overview and in the section
-        assert verdict.claim in text
+        assert verdict.claim[1:] in text  # ours begin with a capital
         assert all(f"<td>{cell}</td>" in text for line in verdict.table[1:] for cell in line[1:])
     assert f"numpy {np.__version__}" in page
     assert rows[0]["machine"] in text
@@ -301,7 +301,7 @@ def test_rows_of_other_settings_and_missing_pictures_are_omitted(results, tmp_pa
     assert re.search("1 row of other settings .* is in the same folder", make_page([*rows, other], [tmp_path]))
     assert "data:image/png" not in page
     assert parsed(page).values == parsed(make_page(rows, [tmp_path])).values
-    assert "1 of the 1 rows come from other code" in make_page([other], [tmp_path])
+    assert "All rows come from other code" in make_page([other], [tmp_path])
     assert "come from other code" not in page
     changed = {**other, "settings": {**other["settings"], "panel": "another"}}
     with pytest.raises(ValueError, match="no rows of the current settings"):
@@ -330,6 +330,24 @@ def test_an_incomplete_run_is_marked_at_the_top_at_its_experiment_and_in_its_fig
     assert sorted(ended) == sorted(CUT)
     assert solvers.count('class="line cross"') == 2 * 6
     assert "×" not in noisy
+
+
+@pytest.mark.parametrize(
+    ("road", "words", "group", "absent"),
+    [
+        (True, "Methods other than ROAD have", "others", "BLOTLESS, K-SVD"),
+        (False, "ROAD has", "road", "ROAD, ρ = 10"),
+    ],
+)
+def test_methods_without_any_row_are_named(results, tmp_path, road, words, group, absent):
+    own = [row for row in results[1] if row["settings"]["experiment"] == "noisy"]
+    some = [row for row in own if row["settings"]["method"]["name"].startswith("road") == road]
+    page = html.unescape(make_page(some, [tmp_path]))
+    top, _, rest = page.partition("<main>")
+    assert f"<b>Not complete:</b> {words} no rows in <a" in top
+    assert "<b>No rows of</b> " in rest
+    assert absent in rest.partition("<b>No rows of</b> ")[2].partition("</p>")[0]
+    assert f"<code>roadict reproduce noisy --methods {group}</code>" in rest
 
 
 CUT = ["iADMM, three ρ", "iADMM, one ρ", "SimCO", "alternating Lasso", "sequential ℓ1", "consistent sequential"]

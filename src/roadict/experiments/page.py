@@ -26,6 +26,7 @@ from roadict.experiments.summary import (
     by_method,
     by_samples,
     describe_trials,
+    not_run,
     of_experiment,
     planned_rows,
 )
@@ -82,6 +83,10 @@ class Section:
     ----------
     number, planned : int
         Rows, and how many a complete run has.
+    group : str
+        Of methods that have no rows at all: "road" or "others"; planned rows are without theirs.
+    absent : list of str
+        Their names.
     other_code : int
         Rows that other code than this made.
     origins : list of str
@@ -97,6 +102,8 @@ class Section:
     commands: list[str]
     number: int
     planned: int
+    group: str
+    absent: list[str]
     other_code: int
     origins: list[str]
 
@@ -143,6 +150,9 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
         left_out=left_out,
         number=len(selected),
         planned=sum(section.planned for section in sections),
+        one_sided=[
+            (group, own) for group in ("others", "road") if (own := [each for each in sections if each.group == group])
+        ],
         scores=[(outcome, number[outcome]) for outcome in OUTCOMES if number[outcome]],
         tentative=sum(verdict.tentative for verdict in judged),
         min_trials=MIN_TRIALS,
@@ -164,6 +174,7 @@ def _section(experiment: Experiment, rows: list[Row], folders: Sequence[Path]) -
         commands(experiment, rows),
         len(rows),
         planned_rows(rows, experiment),
+        *not_run(rows, experiment),
         sum(not is_of_this_code(row) for row in rows),
         origins(rows),
     )

@@ -62,6 +62,24 @@ def planned_rows(rows: Iterable[Row], experiment: Experiment) -> int:
     return planned
 
 
+def not_run(rows: Iterable[Row], experiment: Experiment) -> tuple[str, list[str]]:
+    """Which methods have no rows, because only ROAD or only the others were wanted.
+
+    Returns
+    -------
+    group : str
+        The value of ``--methods`` that runs them, or an empty text if both have rows.
+    labels : list of str
+        Their names.
+    """
+    found = {row["settings"]["method"]["name"] for row in rows}
+    for group, of_road in (("road", True), ("others", False)):
+        methods = [method for method in experiment.methods if method.is_road == of_road]
+        if methods and not any(method.name in found for method in methods):
+            return group, [method.label for method in methods]
+    return "", []
+
+
 def by_iteration(rows: Iterable[Row], panel: str) -> Values:
     """Errors of a panel along the iterations.
 
