@@ -143,7 +143,7 @@ def _scrolled(app, doctree):
 
 
 def _both_themes(docname):
-    """Show NAME-dark.png on dark pages instead of NAME.png; one without it is on a white card there (site.css)."""
+    """Show NAME-dark.png on dark pages instead of NAME.png; one without it is inverted there (site.css)."""
     folder = (FOLDER / docname).parent
 
     def shown(match):

@@ -24,6 +24,8 @@ LIGHT, DARK, BOTH = "#22272e", "#ced6dd", "#868e96"
 """Ink on light pages, on dark ones, and on thumbnails, which are on both."""
 DIM = 0.45
 """Lines of a smaller brightness are lightened on dark pages."""
+GREY = 0.3
+"""Range of red, green and blue from which on a frame has a colour of its own."""
 FIRST_TWO = slice(2)
 SHOWN = {
     "plot_01_recover": slice(8),
@@ -70,12 +72,12 @@ def scrape(block, block_vars, gallery_conf):
 
 
 def _inked(figure, ink):
-    """Give texts, spines, ticks and black lines this colour, and what is behind them none."""
+    """Give texts, grey spines, ticks and black lines this colour, and what is behind them none."""
     for artist in figure.findobj():
         if isinstance(artist, Text) or (isinstance(artist, Line2D) and artist.get_color() in (*INKS, "k", "black")):
             artist.set_color(ink)
-        elif isinstance(artist, Spine):
-            artist.set_edgecolor(ink)
+        elif isinstance(artist, Spine) and np.ptp(to_rgb(artist.get_edgecolor())) < GREY:
+            artist.set_edgecolor(ink)  # a coloured frame means something
     for axes in figure.axes:
         axes.tick_params(colors=ink)
         for line in (*axes.get_xgridlines(), *axes.get_ygridlines()):
@@ -91,6 +93,8 @@ def for_dark_pages(figure):
     for line in figure.findobj(Line2D):
         line.set_color(_lighter(line.get_color()))
         line.set_markeredgecolor(_lighter(line.get_markeredgecolor()))
+    for spine in figure.findobj(Spine):
+        spine.set_edgecolor(_lighter(spine.get_edgecolor()))
     for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
         patch.set_alpha(0)
     return figure

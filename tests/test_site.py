@@ -245,16 +245,58 @@ def until_shown(chromium, script, expected):
 
 
 def test_figures_suit_the_theme(chromium, site):
-    """A figure for dark pages replaces the light one; one without it is on a white card, undimmed."""
+    """A figure for dark pages replaces the light one; one without it is inverted, a screenshot on a white card."""
     shown = """return [...document.querySelectorAll('.bd-article img')].filter(i => i.offsetParent).map(i => {
         const style = getComputedStyle(i);
         return [i.src.split('/').pop(), style.backgroundColor, style.filter]; })"""
-    cards, clear = ["rgb(255, 255, 255)", "none"], ["rgba(0, 0, 0, 0)", "none"]
+    white, clear = "rgb(255, 255, 255)", ["rgba(0, 0, 0, 0)", "none"]
+    turned = [white, "invert(0.92) hue-rotate(180deg)"]
     for _, dark in open_everywhere(chromium, site / "results" / "README.html"):
         figures = {name: style for name, *style in chromium.run(shown)}
         assert ("zebra-dark.png" in figures, "zebra.png" in figures) == (dark, not dark)
         assert figures["zebra-dark.png" if dark else "zebra.png"] == clear
-        assert figures["noisy.png"] == (cards if dark else clear)
+        assert figures["noisy.png"] == (turned if dark else clear)
+    for _, dark in open_everywhere(chromium, site / "studio.html"):
+        figures = {name: style for name, *style in chromium.run(shown)}
+        assert figures["studio.webp"] == ([white, "none"] if dark else clear)
+
+
+def test_frames_that_mean_something_keep_their_colour(monkeypatch):
+    """Red frames of atoms that are not stable stay red, whatever the page; all others have its ink."""
+    from matplotlib.colors import to_rgba
+
+    from roadict.plotting import atoms_figure
+
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    figures = importlib.import_module("figures")
+    figure = atoms_figure(np.eye(3), stability=np.array([1.0, 0.99, 0.2]))
+    for draw, ink in (
+        (lambda f: figures._inked(f, figures.LIGHT), figures.LIGHT),
+        (figures.for_dark_pages, figures.DARK),
+    ):
+        drawn = [axes.spines["left"].get_edgecolor() for axes in draw(figure).axes]
+        assert drawn[:2] == [to_rgba(ink)] * 2
+        red, green, blue, _ = drawn[2]
+        assert red > 0.3 + max(green, blue)
+
+
+def test_the_home_page_shows_its_parts_in_order(chromium, site):
+    """On wide pages and on phones; beside or below the sentence comes the picture, which is first on phones."""
+    parts = (
+        "'.home-lead'",
+        "'.compare'",
+        "'.highlight-sh'",
+        "'.highlight-python'",
+        "'.numbers'",
+        "'table'",
+        "'#when-not-to-use-it'",
+    )
+    tops = f"return [{', '.join(parts)}].map(part => document.querySelector(part).getBoundingClientRect().top)"
+    for width, _ in open_everywhere(chromium, site / "index.html"):
+        sentence, picture, *rest = chromium.run(tops)
+        assert rest == sorted(rest)
+        assert sentence < min(picture, rest[0])
+        assert width > 1000 or picture < rest[0]
 
 
 def test_figures_can_be_read_on_a_phone(chromium, site):
