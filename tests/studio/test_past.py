@@ -6,14 +6,15 @@ import os
 import re
 import shutil
 import time
+from html import unescape
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from roadict import ROAD, ROADCV
-from roadict.studio import choices, jobs, past, versus
+from roadict import ROAD, ROADCV, AlternatingDictionaryLearning
+from roadict.studio import choices, jobs, methods, past, versus
 from roadict.studio.commands import learn_command, picture_command
 from roadict.synthetic import planted
 
@@ -163,7 +164,7 @@ def test_a_run_that_cannot_be_kept_can_still_be_shown(tmp_path):
 def test_models_have_their_atoms_as_thumbnail_and_headline(runs, model):
     learned(runs, model)
     (run,) = runs.listed()
-    assert run.headline == f"10 atoms, error {model.error_:.2g}"
+    assert run.headline == f"ROAD, 10 atoms, error {model.error_:.2g}"
     assert run.thumbnail.startswith("data:image/png;base64,")
 
 
@@ -180,6 +181,49 @@ def test_two_runs_are_compared(runs, model):
     assert "differ in size" in versus.side_by_side(grey, finished(runs, size=(9, 9)))
     with pytest.raises(ValueError, match="tick two runs of one kind"):
         versus.side_by_side(same, grey)
+
+
+def test_objectives_are_compared_only_where_both_runs_minimise_the_same(runs, model):
+    def compared(other, data=DATA):
+        text = unescape(versus.side_by_side(learned(runs, model), learned(runs, other, data)))
+        rows = re.findall("<th[^>]*>(.*?)</th></tr>\\s*<tr[^>]*><td>(.*?)</td><td>(.*?)</td>", text)
+        return {name: values for name, *values in rows}, text
+
+    short = ROAD(9, epsilon=0.05, max_iter=5, tol=0, n_init=1, random_state=1).fit(DATA)
+    rows, _ = compared(short)
+    assert rows["Objective"][0] == f"{np.abs(model.codes_).sum():.6g}"
+    assert rows["Ended"][1] == f"not converged after {short.n_iter_} iterations"
+    two_stage = {
+        update: AlternatingDictionaryLearning(10, update=update, max_iter=3, tol=0, random_state=0).fit(DATA)
+        for update in ("ksvd", "mod", "sequential")
+    }
+    rows, text = compared(two_stage["ksvd"])
+    assert "Objective" not in rows
+    assert rows["Method"] == ["ROAD", "K-SVD"]
+    assert {"Relative error", "Coefficients per signal", "Atoms"} < rows.keys()
+    assert "on the left the sum of the absolute coefficients is made small, on the right the data error." in text
+    rows, text = compared(ROAD(10, epsilon=0.2, max_iter=5, tol=0, n_init=1, random_state=1).fit(DATA))
+    assert "Objective" not in rows
+    assert "they depend on the error bound, which differs: 0.05 and 0.2." in text
+    rows, text = compared(model, 2 * DATA)
+    assert "Objective" not in rows
+    assert "The two runs have different signals" in text
+    same = methods.why_not_compared((learned(runs, model),) * 2, (two_stage["ksvd"], two_stage["mod"]))
+    assert same == ""
+    other = methods.why_not_compared((learned(runs, model),) * 2, (two_stage["ksvd"], two_stage["sequential"]))
+    assert other.endswith("on the right the sum of the absolute coefficients plus the squared data error.")
+
+
+def test_the_time_of_a_run_is_kept_and_compared(runs, tmp_path):
+    job = jobs.Job(picture_command("denoise", "a.png"), runs.new_folder(), jobs.Owner("pictures", "page"))
+    for name in ("a.png", "a-denoised.png"):
+        Image.new("L", (9, 9)).save(job.folder / name)
+    job.state, job.seconds = "done", 75.0
+    runs.settle(job)
+    again = studio(tmp_path, "second").open(job.folder.name)
+    shown = versus.side_by_side(again, finished(runs))
+    assert "<td>1 min 15 s</td><td>–</td>" in shown  # the other was not run
+    assert "The two runs are of different pictures." in shown
 
 
 def tiles(side):

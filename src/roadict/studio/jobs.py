@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -120,6 +121,8 @@ class Job:
         self.status = JobStatus()
         self.state: State = "waiting"
         self.stopping = False
+        self.seconds: float | None = None
+        """How long it ran; None: not known yet, or not kept."""
         self.ended = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
@@ -223,10 +226,12 @@ class Job:
                 encoding="utf-8",
                 errors="replace",
             )
+        begin = time.monotonic()
         with self._process as process:
             assert process.stdout is not None
             for line in process.stdout:
                 self.status.read(line)
+        self.seconds = time.monotonic() - begin
         return process.returncode
 
     def cancel(self) -> None:

@@ -23,6 +23,7 @@ from roadict.pictures import files
 from roadict.studio import inputs
 from roadict.studio.commands import Command
 from roadict.studio.jobs import Job, JobStatus, Owner
+from roadict.studio.methods import METHODS, ROAD
 from roadict.wording import plural
 
 MAX_RUNS = 24
@@ -182,6 +183,7 @@ def _record(job: Job) -> None:
         "output": job.command.output,
         "name": job.source.name,
         "when": time.time(),
+        "seconds": job.seconds,
         "stopped": job.state == "stopped",
         "headline": headline,
         "thumbnail": thumbnail,
@@ -196,6 +198,7 @@ def _read_job(folder: Path) -> Job:
     job = Job(Command(tuple(record["arguments"]), record["output"]), folder, NOBODY)
     with np.load(folder / _ARRAYS) as arrays:
         job.status = JobStatus(**record["status"], **arrays)
+    job.seconds = record.get("seconds")  # which earlier releases did not keep
     job.state = "stopped" if record["stopped"] else "done"
     job.ended.set()
     return job
@@ -209,7 +212,9 @@ def _shown(job: Job) -> tuple[str, str]:
         columns = math.ceil(math.sqrt(len(atoms) * 4 / 3))
         values = mosaic(atoms, columns) if side_of(atoms.shape[1]) else own_scale(atoms).T
         image = Image.fromarray(grey(values)).resize(_THUMBNAIL, Image.Resampling.NEAREST)
-        return f"{plural(len(model.components_), 'atom')}, error {model.error_:.2g}", inputs.thumbnail_uri(image)
+        method = METHODS[getattr(model, "update", ROAD)]
+        headline = f"{method}, {plural(len(model.components_), 'atom')}, error {model.error_:.2g}"
+        return headline, inputs.thumbnail_uri(image)
     picture = files.read_picture(job.result)
     image = inputs.for_screen(picture)
     image.thumbnail(_THUMBNAIL)
@@ -221,24 +226,6 @@ def _option(command: Command) -> str:
     names = {"--scale": ", {} times", "--sigma": ", noise {}"}
     given = command.options
     return "".join(text.format(given[name]) for name, text in names.items() if name in given)
-
-
-def facts(job: Job) -> dict[str, str]:
-    """What a finished job tells about itself, by name, to compare it with another."""
-    task = job.command.task
-    shown = {"Task": task, "Picture" if task != "learn" else "Signals": job.source.name}
-    if task == "learn":
-        model = load(job.result)
-        shown |= {
-            "Atoms": f"{len(model.components_)}",
-            "Relative error": f"{model.error_:.2e}",
-            "Coefficients per signal": f"{model.atom_usage_.sum():.2f}",
-            "Objective": f"{model.objective_:.6g}",
-            "Ended": f"{model.stop_reason_} after {plural(model.n_iter_, 'iteration')}",
-        }
-    else:
-        shown["Ended"] = "stopped, with the dictionary learned so far" if job.state == "stopped" else "done"
-    return shown
 
 
 def when(seconds: float, now: float | None = None) -> str:

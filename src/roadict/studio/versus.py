@@ -1,5 +1,6 @@
 """Two past runs side by side: their pictures or atoms, and their figures."""
 
+import filecmp
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,33 +10,69 @@ from PIL import Image
 
 from roadict.drawing.grids import MAX_PICTURES, scale_of
 from roadict.drawing.markup import render
+from roadict.drawing.numbers import number
 from roadict.drawing.raster import data_uri, png
 from roadict.estimators import load
 from roadict.metrics import STABLE, match_atoms
 from roadict.pictures import files
-from roadict.studio import inputs
+from roadict.progress.words import duration
+from roadict.studio import inputs, methods
 from roadict.studio.drawings import atom_tile
 from roadict.studio.jobs import Job
-from roadict.studio.past import facts
 from roadict.wording import agree, of
 
 MAX_SIDE = 900
 """Pixels of the longer side of a picture."""
+_OTHER_PICTURES = "The two runs are of different pictures."
+_ENDS = {"max_iter": "not converged", "interrupted": "stopped", "non-finite": "ended by numbers that are not finite"}
+"""Reasons to stop that are no words."""
 
 
 def side_by_side(first: Job, second: Job) -> str:
     """Show two finished jobs next to each other, with what differs."""
-    kinds = [job.command.task == "learn" for job in (first, second)]
+    jobs = (first, second)
+    kinds = [job.command.task == "learn" for job in jobs]
     if all(kinds):
-        models = [load(job.result) for job in (first, second)]
+        models = load(first.result), load(second.result)
         drawn, verdict = _atoms(*(model.components_ for model in models))
+        reason = methods.why_not_compared(jobs, models)
+        told = [_facts_of_model(model, objective=not reason) for model in models]
     elif not any(kinds):
-        drawn, verdict = _pictures(*(files.read_picture(job.result) for job in (first, second)))
+        drawn, verdict = _pictures(*(files.read_picture(job.result) for job in jobs))
+        reason = "" if filecmp.cmp(first.source, second.source, shallow=False) else _OTHER_PICTURES
+        told = [{"Ended": "stopped, with the dictionary learned so far" if _stopped(job) else "done"} for job in jobs]
     else:
         raise ValueError("A picture and signals cannot be compared; tick two runs of one kind")
-    told = [facts(job) | {"Command": job.command.text()} for job in (first, second)]
-    rows = {name: [side.get(name, "–") for side in told] for name in told[0] | told[1]}
-    return render("studio", "versus.html", verdict=verdict, drawn=drawn, rows=rows)
+    sides = [_facts(job, own) for job, own in zip(jobs, told, strict=True)]
+    rows = {name: [side.get(name, "–") for side in sides] for name in sides[0] | sides[1]}
+    return render("studio", "versus.html", verdict=verdict, drawn=drawn, rows=rows, reason=reason)
+
+
+def _facts(job: Job, own: dict[str, str]) -> dict[str, str]:
+    """What a job tells about itself, by name."""
+    task = job.command.task
+    known = {"Task": task, "Signals" if task == "learn" else "Picture": job.source.name, **own}
+    known |= {} if job.seconds is None else {"Time": duration(job.seconds)}
+    return known | {"Command": job.command.text()}
+
+
+def _facts_of_model(model: Any, objective: bool) -> dict[str, str]:
+    shown = {
+        "Method": methods.METHODS[getattr(model, "update", methods.ROAD)],
+        "Atoms": f"{len(model.components_)}",
+        "Relative error": number(model.error_),
+        "Coefficients per signal": f"{model.atom_usage_.sum():.2f}",
+    }
+    shown |= {"Objective": f"{model.objective_:.6g}"} if objective else {}
+    return shown | {"Ended": f"{_ENDS.get(model.stop_reason_, model.stop_reason_)} after {_iterations(model)}"}
+
+
+def _iterations(model: Any) -> str:
+    return f"{model.n_iter_:,} {agree(model.n_iter_, 'iteration', 'iterations')}"
+
+
+def _stopped(job: Job) -> bool:
+    return job.state == "stopped"
 
 
 def _pictures(first: Any, second: Any) -> tuple[list[str], str]:
