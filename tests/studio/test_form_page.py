@@ -74,6 +74,26 @@ def test_a_given_number_of_atoms_is_not_called_as_one_that_is_found(page):
         page.one("#signals-choose input").click()
 
 
+def test_fields_without_effect_on_a_method_are_out_of_reach_and_the_heading_names_it(page):
+    shown = """const at = name => document.querySelector(`#signals-${name} :is(input, textarea)`);
+        return [document.querySelector('#signals-more button').innerText.split('\\n')[0].trim(),
+            at('epsilon').value, ...['epsilon', 'choose', 'missing'].map(name => at(name).disabled),
+            at('choose').checked, at('sparsity')?.value, Boolean(document.querySelector('#signals-fixed-file'))]"""
+    page.open_tab("Signals")
+    page.one("#signals-choose input").click()
+    page.one("#signals-more button").click()
+    until(lambda: page.browser.find("#signals-method input"), "the options")
+    finding = ["More options", "auto", True, False, False, True, None, True]
+    until(lambda: page.browser.run(shown) == finding, finding)
+    two_stage = ["More options: K-SVD", "auto", True, True, True, False, "a tenth of the entries", False]
+    given = ["More options", "auto", False, False, False, False, None, True]
+    for method, expected in (("K-SVD", two_stage), ("ROAD", given)):
+        page.one("#signals-method input").click()
+        named = lambda: [option for option in page.browser.find("[role=option]") if option.text.strip("✓ ") == method]  # noqa: B023, E731
+        until(named, method)[0].click()
+        until(lambda: page.browser.run(shown) == expected, expected)  # noqa: B023
+
+
 def settings(page, tab):
     """What the form of a tab shows: fields with text, boxes and circles that are ticked, and files."""
     return page.browser.run(
@@ -96,9 +116,11 @@ def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     page.upload(tmp_path / "signals.npy", "signals")
     page.enter("signals-components", "10")
     page.choose("signals-signs", "Codes nonnegative")
+    page.one("#signals-more button").click()
+    page.enter("signals-seed", "3")
     page.one("#signals-run").click()
     page.wait_for("Done", "signals")
-    learned = ["Signals", "10", "auto", "Codes nonnegative", "signals.npy"]
+    learned = ["Signals", "10", "auto", "3", "Codes nonnegative", "signals.npy"]
     assert settings(page, "signals") == learned
     page.open_tab("Pictures")
     page.upload(tiny)
@@ -113,11 +135,15 @@ def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     page.open_tab("Signals")
     page.choose("signals-signs", "Any sign")
     page.enter("signals-components", "9")
+    page.enter("signals-seed", "0")
+    until(lambda: page.one("#signals-more button").text.split("\n")[0] == "More options", "nothing to be set there")
+    page.one("#signals-more button").click()  # closed
 
     cards = until(lambda: page.browser.find("#runs .rd-card button"), "the cards")
     for tab, card, expected in (("pictures", cards[0], denoised), ("signals", cards[1], learned)):
         card.click()
         until(lambda: settings(page, tab) == expected, expected)  # noqa: B023
+    assert page.one("#signals-more button").text.split("\n")[0] == "More options: seed 3"  # and open
     page.enter("signals-components", "12")
     kept = "return localStorage.getItem('roadict-signals')"
     before = page.browser.run(kept)
@@ -128,6 +154,6 @@ def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     )
     page.one("#signals-run").click()
     until(lambda: page.browser.find("#signals-command .cm-content"), "the command")
-    assert "-k 12 --positive codes" in page.one("#signals-command .cm-content").text.replace("\n", "")
+    assert "-k 12 --positive codes --seed 3" in page.one("#signals-command .cm-content").text.replace("\n", "")
     page.open_tab("Pictures")
     until(lambda: settings(page, "pictures") == denoised, denoised)

@@ -1,6 +1,7 @@
 """The tab for signals without a browser: signs and known atoms reach the job, its command and its errors."""
 
 import html
+import re
 import shlex
 from pathlib import Path
 
@@ -26,6 +27,9 @@ def files(tmp_path, monkeypatch):
     np.save("negative.npy", -ATOMS[:2])
     np.savez("archive.npz", ATOMS[:2])
     np.save("other/signals.npy", ATOMS[:2])
+    np.save("three.npy", DATA[:3])
+    np.save("X.npy", -DATA)
+    np.save("holes.npy", np.where(np.arange(6) == 1, np.nan, DATA[:3]))
     return tmp_path
 
 
@@ -93,12 +97,39 @@ def test_number_of_atoms_noise_and_stability_come_from_the_data(learn):
     assert "hidden error" not in panel  # the table of the command line, which is drawn instead
 
 
-def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
+def test_what_cannot_be_is_refused_in_the_words_of_the_page(learn):
     refused = {
-        "--fixed has 5 columns, but X has 6 features; pass atoms of that width": {"fixed": "narrow.npy"},
-        "--fixed has 2 rows, which count in --components 1": {"fixed": "known atoms.csv", "n_components": "1"},
-        "must be at least 0, as --positive atoms": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
-        "--fixed does not belong to --method ksvd; leave it out": {"fixed": "known atoms.csv", "method": "ksvd"},
+        "“Known atoms” has 5 columns, but the signals have 6 entries; give atoms of that width": {
+            "fixed": "narrow.npy",
+        },
+        "“Known atoms” has 2 rows, which count in “Atoms” 1; enter 2 or more as “Atoms”": {
+            "fixed": "known atoms.csv",
+            "n_components": "1",
+        },
+        "must be at least 0, as “Atoms nonnegative”; give": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
+        "“Known atoms” does not belong to “Method” K-SVD; leave it out": {"fixed": "known atoms.csv", "method": "ksvd"},
+        "“Codes nonnegative” is not possible with “Method” BLOTLESS; use MOD or K-SVD": {
+            "signs": "Codes nonnegative",
+            "method": "blotless",
+        },
+        "“Error bound” 2 must be below 1": {"epsilon": "2"},
+        "lacks 3 of its entries; fill them, or choose “Method” ROAD and tick “Empty cells": {
+            "data": "holes.npy",
+            "method": "ksvd",
+        },
+        "three.npy has 3 signals; at least 10 are needed to compare numbers of atoms: drop more, or untick “Find the": {
+            "data": "three.npy",
+            "choose": True,
+            "n_components": "auto",
+        },
+        "“Numbers to try” 130 is more than the 120 signals, which could then be atoms themselves; enter smaller": {
+            "choose": True,
+            "n_components": "4:130",
+        },
+        "X.npy has no positive entry, so that nonnegative codes and atoms reach nothing of it; choose “Any sign”": {
+            "data": "X.npy",
+            "signs": "Both nonnegative",
+        },
         "Numbers to try is 8; it must be a range such as 16:64 or 16:64:4, or auto": {
             "choose": True,
             "n_components": "8",
@@ -107,7 +138,7 @@ def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
             "n_components": "auto",
         },
         "Atoms is 2.5; it must be a whole number of at least 1, or twice the entries": {"n_components": "2.5"},
-        "--epsilon does not go with -k auto, which chooses it too": {
+        "“Error bound” does not go with “Numbers to try” auto, which chooses it too; set it to auto, or untick “Find": {
             "choose": True,
             "n_components": "auto",
             "epsilon": "0.1",
@@ -119,6 +150,7 @@ def test_what_cannot_be_is_refused_with_the_sentence_of_the_command_line(learn):
     for (panel, command), sentence in zip(ends, refused, strict=True):
         assert "That did not work" in panel
         assert sentence in panel
+        assert not re.search(r"--\w| -k |\bpass\b|[a-z]_[a-z]|\bROADCV\b", panel), panel
         assert command is None
 
 

@@ -23,6 +23,7 @@ from roadict.studio import choices, inputs, panels, uses
 from roadict.studio.comparison import Comparison
 from roadict.studio.drawings import atoms_picture, objective_curve, residual_curves, usage_bars
 from roadict.studio.jobs import Job, JobStatus
+from roadict.studio.naming import as_fields
 from roadict.studio.verdict import messages, residuals_of, verdict
 from roadict.wording import of, plural
 
@@ -72,7 +73,8 @@ def show_signals(job: Job, truth: Path | None = None) -> Shown:
         "Share of the signals that use each atom.": usage_bars(model.atom_usage_),
         **choices.figures(model),
     }
-    panel = panels.done(job, judged.kind, judged.title, messages(job), judged.notes, facts)
+    lines, notes = ([as_fields(line, job.command) for line in told] for told in (messages(job), judged.notes))
+    panel = panels.done(job, judged.kind, judged.title, lines, notes, facts)
     return Shown(panel, view, render("studio", "details.html", title=COURSE, figures=figures))
 
 
@@ -85,7 +87,8 @@ def show_picture(job: Job, compared: Comparison, slider: str) -> Shown:
         if status.atoms is not None and not explorer:
             figures[f"{_count(len(status.atoms))}, in features of patches."] = atoms_picture(status.atoms)
         course = render("studio", "details.html", title=COURSE, figures=figures)
-    return Shown(panels.done(job), compared.loupe(slider, job.folder), explorer + course)
+    lines, notes = ([as_fields(line, job.command) for line in told] for told in (job.messages, job.warnings))
+    return Shown(panels.done(job, lines=lines, notes=notes), compared.loupe(slider, job.folder), explorer + course)
 
 
 def _picture_atoms(job: Job, compared: Comparison) -> str:

@@ -92,7 +92,7 @@ def _connect(
     def leave(request: gr.Request) -> None:
         queue.abandon(page_of(request))
 
-    outputs = set.union(*(tab.outputs | {*tab.fields.values()} for tab in by_name.values()))
+    outputs = set.union(*(tab.outputs | {*tab.form} for tab in by_name.values()))
     strip.cards.show(show, None, [tabs, last, *outputs], **QUIET)
     for tab in by_name.values():
         tab.saved.render()
@@ -105,7 +105,7 @@ def _connect(
                 yield from tab.watch(job)
 
         # Apart from the progress of a job, whose updates would disturb who fills in the form meanwhile.
-        page.load(tab.restore, tab.saved, [tab.restored, *tab.fields.values()], **QUIET)
+        page.load(tab.restore, tab.saved, [tab.restored, *tab.form], **QUIET)
         page.load(resume, None, [tabs, *tab.outputs], concurrency_limit=None, **QUIET)
     page.unload(leave)
 

@@ -1,6 +1,6 @@
 """The tab for pictures: upscale, denoise, inpaint."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,16 @@ from roadict.studio import comparison, inputs, panels
 from roadict.studio.commands import TASKS, Command, picture_command
 from roadict.studio.jobs import Job
 from roadict.studio.marks import COLOURS, mark_colour
+from roadict.studio.naming import DRAWN, FILE, HOLES, NOISE, SCALE
 from roadict.studio.page.size_choice import SizeChoice
 from roadict.studio.page.tab import Tab, Update
 from roadict.studio.page.views import PLAIN, QUIET, shown
 from roadict.studio.results import show_picture
 from roadict.studio.samples import find_truth, picture_samples
 from roadict.studio.sizing import Resized
+from roadict.studio.verdict import SEED
 
-DRAWN, FILE, TRANSPARENT = "Draw", "Mask file", "Transparent pixels"
+TRANSPARENT, _SEED = "Transparent pixels", "0"
 _HINTS = {
     "upscale": "Adds detail learned from other pictures. The first run trains a model and saves it.",
     "denoise": "Removes noise with atoms learned from the picture itself.",
@@ -67,10 +69,10 @@ class PicturesTab(Tab):
             label="Task",
             elem_id="pictures-task",
         )
-        self.scale = gr.Radio([2, 3, 4], value=3, label="Scale", info=_HINTS["upscale"])
+        self.scale = gr.Radio([2, 3, 4], value=3, label=SCALE, info=_HINTS["upscale"])
         self.sigma = gr.Textbox(
             "auto",
-            label="Noise",
+            label=NOISE,
             info=f"{_HINTS['denoise']} In grey levels of 0 to 255, or auto: estimated.",
             visible=False,
             elem_id="pictures-noise",
@@ -78,7 +80,7 @@ class PicturesTab(Tab):
         self.source = gr.Radio(
             [DRAWN, FILE, TRANSPARENT],
             value=DRAWN,
-            label="Missing pixels",
+            label=HOLES,
             info=_HINTS["inpaint"],
             visible=False,
             elem_id="pictures-source",
@@ -100,8 +102,10 @@ class PicturesTab(Tab):
         self.mask_file = gr.File(
             label="Mask, black where a pixel is known", height=110, visible=False, elem_id="pictures-mask-file"
         )
-        with gr.Accordion("More options", open=False):
-            self.seed = gr.Textbox("0", label="Seed", info="The same seed gives the same picture.")
+        with self._add_more_options():
+            self.seed = gr.Textbox(
+                _SEED, label=SEED, info="The same seed gives the same picture.", elem_id="pictures-seed"
+            )
 
     def _add_results(self) -> None:
         self.slider = gr.ImageSlider(
@@ -158,6 +162,10 @@ class PicturesTab(Tab):
             "mask_file": None if mask is None else str(mask),
             "seed": given["--seed"],
         }
+
+    def _set_options(self, settings: Mapping[str, Any]) -> list[str]:
+        seed = settings["seed"].strip()
+        return [f"seed {seed}"] if seed != _SEED else []
 
     def _load_sample(self, event: gr.SelectData) -> tuple[str, str, str]:
         sample = self._samples[event.index]
@@ -231,9 +239,9 @@ class PicturesTab(Tab):
                 task,
                 name,
                 scale=scale,
-                sigma=inputs.parse_number("Noise", sigma),
+                sigma=inputs.parse_number(NOISE, sigma),
                 mask=mask,
-                seed=inputs.parse_count("Seed", seed, 0) or 0,
+                seed=inputs.parse_count(SEED, seed, 0) or 0,
             )
 
         yield from self._run_job(request, prepare)

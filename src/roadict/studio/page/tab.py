@@ -12,11 +12,13 @@ import gradio as gr
 from roadict.studio import panels
 from roadict.studio.commands import Command
 from roadict.studio.jobs import Job, JobQueue, Owner
+from roadict.studio.naming import as_fields
 from roadict.studio.page.strip import Strip, page_of
 from roadict.studio.page.views import PLAIN, QUIET, SCRIPT, result_view
 from roadict.studio.past import PastRuns
 
 Update = dict[Any, Any]
+MORE = "More options"
 PAUSE = 0.3
 """Seconds between two updates of the panel."""
 PATIENCE = 2.0
@@ -68,6 +70,14 @@ class Tab(ABC):
         fields = self.fields
         gr.on(
             [field.change for field in fields.values()],
+            lambda *values: self._told(dict(zip(fields, values, strict=True))),
+            list(fields.values()),
+            self.more,
+            trigger_mode="always_last",
+            **QUIET,
+        )
+        gr.on(
+            [field.change for field in fields.values()],
             self._save,
             [self.restored, *fields.values()],
             self.saved,
@@ -99,9 +109,28 @@ class Tab(ABC):
     def settings(self, job: Job) -> dict[str, Any]:
         """Values of fields with which the form gives the command of a job again."""
 
+    @abstractmethod
+    def _set_options(self, settings: Mapping[str, Any]) -> list[str]:
+        """What is set under "More options", in words; [] if all is at its default."""
+
+    @property
+    def form(self) -> list[Any]:
+        """Components that filling in the form updates."""
+        return [*self.fields.values(), self.more]
+
+    def _add_more_options(self) -> Any:
+        self.more = gr.Accordion(MORE, open=False, elem_id=f"{self.name}-more")
+        return self.more
+
     def fill(self, settings: Mapping[str, Any]) -> Update:
-        """Updates that put values into the form."""
-        return {self.fields[name]: gr.update(value=value) for name, value in settings.items()}
+        """Updates that put values into the form, and open "More options" if something is set there."""
+        more = self._told(settings) | ({"open": True} if self._set_options(settings) else {})
+        return {self.fields[name]: gr.update(value=value) for name, value in settings.items()} | {self.more: more}
+
+    def _told(self, settings: Mapping[str, Any]) -> Any:
+        """Update that says in the heading of "More options" what is set there: closed, it would act unseen."""
+        words = self._set_options(settings)
+        return gr.update(label=f"{MORE}: {', '.join(words)}" if words else MORE)
 
     def _save(self, restored: bool, *values: Any) -> Any:
         """Save the form, but not an empty one before the last one has been restored."""
@@ -273,7 +302,7 @@ class Tab(ABC):
         if job.state == "cancelled":
             return {self.panel: panels.cancelled()}
         if job.state == "failed":
-            return {self.panel: panels.error(job.error)}
+            return {self.panel: panels.error(as_fields(job.error, job.command))}
         return self._or_error(lambda: self._result(job))
 
     def _progress(self, job: Job) -> Update:
