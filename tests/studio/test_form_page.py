@@ -74,6 +74,22 @@ def test_a_given_number_of_atoms_is_not_called_as_one_that_is_found(page):
         page.one("#signals-choose input").click()
 
 
+def test_the_focus_of_the_keyboard_is_seen_on_every_field(page):
+    from selenium.webdriver import ActionChains, Keys
+
+    focused = """const at = document.activeElement, style = getComputedStyle(at);
+        return [at.tagName, at.type, style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2]"""
+    page.open_tab("Signals")
+    until(lambda: page.browser.find("#signals-missing input"), "the form")
+    seen = []
+    for _ in range(14):
+        ActionChains(page.driver).send_keys(Keys.TAB).perform()
+        seen.append(page.browser.run(focused))
+    fields = [(kind, ring) for tag, kind, ring in seen if tag in ("INPUT", "TEXTAREA")]
+    assert {"radio", "checkbox", "textarea"} <= {kind for kind, _ in fields}
+    assert all(ring for _, ring in fields), fields
+
+
 def test_fields_without_effect_on_a_method_are_out_of_reach_and_the_heading_names_it(page):
     shown = """const at = name => document.querySelector(`#signals-${name} :is(input, textarea)`);
         return [document.querySelector('#signals-more button').innerText.split('\\n')[0].trim(),

@@ -91,6 +91,28 @@ def test_files_and_problems_that_are_too_large_are_refused(tmp_path, monkeypatch
     inputs.check_state((10_000, 100), 100)
 
 
+def test_files_of_the_other_tab_are_sent_there(tmp_path):
+    for name in ("a.csv", "a.png", "a.gif"):
+        (tmp_path / name).write_bytes(b"1")
+    with pytest.raises(ValueError, match=r"a\.csv is a table and no picture; open it in the tab “Signals”"):
+        inputs.read_picture(tmp_path / "a.csv")
+    for name in ("a.png", "a.gif"):
+        with pytest.raises(ValueError, match="; open it in the tab “Pictures”"):
+            inputs.read_table(tmp_path / name)
+    np.save(tmp_path / "line.npy", np.arange(3.0))
+    with pytest.raises(ValueError, match=r"reshape it to \(signals, entries\)"):
+        inputs.read_table(tmp_path / "line.npy")
+
+
+def test_the_names_of_curves_are_within_the_chart():
+    for names in (("code change", "atom change", "data error"), ("primal", "dual", "stationarity", "data error")):
+        drawn = drawings.residual_curves({name: np.array([1.0, 0.1]) for name in names}, (), 1e-4)
+        placed = {label.text: label for label in ElementTree.fromstring(drawn).iter("text") if label.text in names}
+        assert placed.keys() == {*names}
+        ends = [float(label.get("x")) + 6.5 * len(name) for name, label in placed.items()]
+        assert max(ends) <= drawings.WIDTH
+
+
 def test_archives_are_refused(tmp_path):
     np.savez(tmp_path / "data.npz", np.zeros((2, 2)))
     with pytest.raises(ValueError, match=r"data\.npz is none of \.npy, \.csv"):

@@ -81,6 +81,11 @@ def hover(inside: str, tip: Mapping[str, Any], kind: str = "") -> str:
     return element("g", inside, class_=f"column {kind}", data_tip=json.dumps(tip, ensure_ascii=False))
 
 
+def legend_width(name: str) -> int:
+    """Return the room of a name in a legend, with its line and the gap after it."""
+    return 36 + 7 * len(name)
+
+
 def _pixels(value: float) -> str:
     return f"{round(value, 2):g}"
 
@@ -271,7 +276,7 @@ class Chart:
         for kind, name in names.items():
             parts.append(element("path", class_=f"line {kind}", d=f"M{_pixels(left)} {_pixels(top - 14)}h16"))
             parts.append(text(left + 21, top - 10, name, "start"))
-            left += 36 + 7 * len(name)
+            left += legend_width(name)
         return "".join(parts)
 
     def columns(self, xs: ArrayLike, tips: Sequence[Mapping[str, Any]]) -> str:

@@ -1,14 +1,14 @@
 """Drawings of a run: curves, bars and atoms."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.drawing.charts import Chart, Line, Mark, Scale, element, svg
+from roadict.drawing.charts import Chart, Line, Mark, Scale, element, legend_width, svg
 from roadict.drawing.grids import MAX_CURVES, MAX_PICTURES, side_of
 from roadict.drawing.numbers import number
 from roadict.drawing.raster import Atoms, data_uri, grey, mosaic, own_scale, png
@@ -16,8 +16,8 @@ from roadict.wording import of, plural
 
 WIDTH, HEIGHT = 340, 230
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 44
-LEGEND, NAMES = 16, 3
-"""Height of a row of names above curves, and how many fit into it."""
+LEGEND = 16
+"""Height of a row of names above curves."""
 TILE = 80
 """Width of one atom among others, and points of its curve."""
 HOVERED = 60
@@ -59,8 +59,8 @@ def residual_curves(
     if longest < 2 or len(positive) == len(levels):
         return _empty("The residuals will be drawn here.")
     low, high = 10.0 ** math.floor(math.log10(0.8 * positive.min())), 1.25 * float(positive.max())
-    rows = math.ceil(len(curves) / NAMES)
-    chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + rows * LEGEND, log=True))
+    rows = _rows_of_names(curves)
+    chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + len(rows) * LEGEND, log=True))
     parts = [_axes(chart, "iteration", "relative, log scale")]
     parts += [_curve(chart, curve, f"c{i}") for i, curve in enumerate(curves.values())]
     last = list(curves.values())[-1]
@@ -71,10 +71,8 @@ def residual_curves(
         labels = [chart.place_of_mark(*mark, lines) for mark in marks]
         parts.append(chart.level(tolerance, f"tolerance {number(tolerance)}", "tolerance", drawn, labels))
     parts += [chart.mark(*mark, f"c{len(curves) - 1}", lines) for mark in marks]
-    names = [(f"c{i}", name) for i, name in enumerate(curves)]
-    for row in range(rows):
-        lifted = replace(chart, y=replace(chart.y, end=TOP + (row + 1) * LEGEND))
-        parts.append(lifted.legend(dict(names[row * NAMES : (row + 1) * NAMES])))
+    for row, names in enumerate(rows, start=1):
+        parts.append(replace(chart, y=replace(chart.y, end=TOP + row * LEGEND)).legend(names))
     return _svg([*parts, _values(chart, curves)], f"{', '.join(curves)} against the iteration, on a log scale")
 
 
@@ -110,6 +108,16 @@ def atom_tile(atom: NDArray[np.floating], limit: float, title: str) -> str:
     chart = Chart(Scale(0, len(atom) - 1, 2, TILE - 2), Scale(-limit, limit, 0.6 * TILE - 2, 2))
     parts = [chart.line([0, len(atom) - 1], [0, 0], "zero"), chart.line(at, atom[at], "c0 thin")]
     return svg(TILE, 0.6 * TILE, parts, title, "rd-atom-tile")
+
+
+def _rows_of_names(curves: Iterable[str]) -> list[dict[str, str]]:
+    """Names by the kinds of their lines, in as many rows of the legend as they need."""
+    rows: list[dict[str, str]] = [{}]
+    for i, name in enumerate(curves):
+        if rows[-1] and LEFT + sum(map(legend_width, [*rows[-1].values(), name])) > WIDTH:
+            rows.append({})
+        rows[-1][f"c{i}"] = name
+    return rows
 
 
 def _chart(first: float, last: float, heights: Scale) -> Chart:

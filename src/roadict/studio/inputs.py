@@ -29,6 +29,9 @@ MAX_PIXELS = 4_000_000
 MAX_STATE = 100_000_000
 """Atoms × features × samples; ROAD holds a little more than two arrays of this size."""
 TABLES = (".npy", ".csv", ".tsv", ".txt")
+PICTURES = (*files.SUFFIXES, ".gif", ".webp")
+_OF_SIGNALS = {"(n_samples, n_features)": "(signals, entries)", "one sample on each line": "one signal on each line"}
+"""On the page a sample is something to try."""
 _ONE_AT_A_TIME = threading.Lock()
 """Warnings are caught for the whole process, and pages are served by several threads."""
 PREVIEW = 640
@@ -57,6 +60,8 @@ def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
 def read_large_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
     """Read a picture of any number of pixels, to make it smaller."""
     file = _not_too_large(path, MAX_BYTES)
+    if file.suffix.lower() in TABLES[:3]:  # a text may be anything
+        raise ValueError(f"{file.name} is a table and no picture; open it in the tab “Signals”")
     with _without_folder(file):
         return dtypes.check_picture(file.name, files.read_picture(file))
 
@@ -92,7 +97,10 @@ def read_table_and_notes(path: str | os.PathLike[str]) -> tuple[NDArray[Any], li
     """The same, and what there is to say of it: that an index was left out, for instance."""
     file = _not_too_large(path, MAX_TABLE_BYTES)
     if file.suffix.lower() not in TABLES:
-        raise ValueError(f"{file.name} is none of {', '.join(TABLES)}; convert it, one sample per row")
+        remedy = (
+            "open it in the tab “Pictures”" if file.suffix.lower() in PICTURES else "convert it, one signal per row"
+        )
+        raise ValueError(f"{file.name} is none of {', '.join(TABLES)}; {remedy}")
     with _ONE_AT_A_TIME, _without_folder(file), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         data = read_matrix(file)
@@ -203,7 +211,10 @@ def _without_folder(file: Path) -> Any:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise ValueError(str(error).replace(f"{file.parent}{os.sep}", "")) from error
+        sentence = str(error).replace(f"{file.parent}{os.sep}", "")
+        for words, others in _OF_SIGNALS.items():
+            sentence = sentence.replace(words, others)
+        raise ValueError(sentence) from error
 
 
 def _not_too_large(path: str | os.PathLike[str], limit: int) -> Path:
