@@ -24,19 +24,10 @@ def fit_with_progress(
     from roadict.progress.stages import STEPS, ResumedShare
     from roadict.progress.terminal import run_text
 
-    saved: ResumedShare | None = getattr(model.checkpoint, "share", None)
-    if quiet:
-        with showing_warnings():
-            if saved is None:
-                model.fit(X)
-            else:
-                for snapshot in model.iter_fit(X):
-                    saved.follow(snapshot.share)
-        return
-    job = saved or ResumedShare()
+    job: ResumedShare = getattr(model.checkpoint, "share", None) or ResumedShare()
+    headings = [] if quiet else [heading]
     with showing_warnings(), progress_bar(quiet, "learning", span=span, done_before=job.done) as advance:
         callback = snapshot_callback(quiet)
-        headings = [heading]
 
         def choosing(done: int, total: int, text: str) -> None:
             if headings:
@@ -48,7 +39,7 @@ def fit_with_progress(
         for index, snapshot in enumerate(model.iter_fit(X)):
             if headings:
                 say(headings.pop())
-            if index == 0 and snapshot.iteration > 1:
+            if index == 0 and snapshot.iteration > 1 and not quiet:
                 say(f"resumed after iteration {snapshot.iteration - 1}")
             if callback is not None:
                 callback(snapshot)
