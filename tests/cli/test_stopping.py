@@ -24,6 +24,7 @@ from .small import SHORT
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 NOISY = planted(600, 12, 16, sparsity=2, snr_db=25, random_state=0)
+FEW = planted(300, 12, 16, sparsity=2, snr_db=25, random_state=0)
 MANY = planted(1500, 8, 8, sparsity=2, snr_db=20, random_state=0)
 HOLES = NOISY._replace(data=np.where(np.random.default_rng(0).random((600, 12)) < 0.03, np.nan, NOISY.data))
 EXACT = planted(1500, 8, 8, sparsity=2, random_state=0)
@@ -86,10 +87,23 @@ def kept_model(result, data):
     return model
 
 
+def assert_told_what_is_missing(out, model, unknown, found):
+    """Codes that are hardly sparse, and the noise level; one that was not found is neither printed nor saved."""
+    path = getattr(model, "epsilon_path_", None)
+    assert (path is not None) == ("the noise level follows from the data" in out) == (unknown and found)
+    assert ("noise level not found yet" in out) == (unknown and not found)
+    per_sample, n_features = np.count_nonzero(model.codes_) / len(model.codes_), model.components_.shape[1]
+    dense = f"codes not sparse yet, {per_sample:.1f} of {len(model.components_)} coefficients per sample"
+    assert (dense in out) == (per_sample >= n_features / 2)
+    assert out.count("stopped early: ") == (("not found yet" in out) or (dense in out))
+    assert "no two starts agree" not in out, "the others have not ended"
+
+
 @pytest.mark.parametrize(
     ("truth", "options", "run", "iteration", "stage"),
     [
-        (NOISY, (), 0, 60, "search"),  # the attempt at an exact fit
+        (NOISY, (), 0, 60, "search"),  # the attempt at an exact fit, of some samples
+        (FEW, (), 0, 20, "search"),  # and of all
         (NOISY, (), 1, 3, "noise"),
         (NOISY, (), 5, 9, "descent"),
         (NOISY, ("--epsilon", "0.1", "--n-init", "1"), 0, 60, "search"),
@@ -100,8 +114,10 @@ def kept_model(result, data):
 )
 def test_every_stage_leaves_a_model(learn, press, truth, options, run, iteration, stage):
     runs = press(run, iteration)
-    model = kept_model(learn(truth, *options), truth.data)
+    result = learn(truth, *options)
+    model = kept_model(result, truth.data)
     assert (len(runs), runs[-1][0]) == (run + 1, stage)
+    assert_told_what_is_missing(result.out, model, unknown=not options, found=stage in ("descent", "mini-batches"))
     assert model.error_ < 0.6
     assert model.codes_.any(axis=1).mean() > 0.95
     assert model.atom_usage_.all()
@@ -172,7 +188,8 @@ def test_stability_is_not_measured_after_an_interrupt(learn, press):
     assert not hasattr(kept, "atom_stability_")
 
 
-def test_quiet_prints_what_was_kept_and_no_more(learn, monkeypatch):
+@pytest.mark.parametrize("options", [("--epsilon", "0.1"), ()])
+def test_quiet_prints_what_was_kept_and_no_more(learn, monkeypatch, options):
     tests = []
 
     def interrupted(*arguments):
@@ -182,8 +199,9 @@ def test_quiet_prints_what_was_kept_and_no_more(learn, monkeypatch):
         return False
 
     monkeypatch.setattr("roadict.runs.loop.has_converged", interrupted)
-    assert learn(NOISY, "--epsilon", "0.1", "--quiet") == (130, "", f"{KEPT}\n")
-    assert load("out.npz").n_iter_ == 4
+    assert learn(NOISY, *options, "--quiet") == (130, "", f"{KEPT}\n")
+    model = load("out.npz")
+    assert (model.n_iter_, model.epsilon_path_) == (4, None)
 
 
 def test_before_the_end_of_the_first_iteration_nothing_is_written(learn, press):

@@ -146,6 +146,21 @@ def test_atoms_that_are_not_certain_are_not_green(tmp_path):
     assert verdict.messages(job) == []
 
 
+def test_a_run_that_was_stopped_says_what_it_has_not_found(tmp_path):
+    data = planted(120, 8, 10, sparsity=2, snr_db=30, random_state=0).data
+    model = ROAD(10, random_state=0, callback=lambda snapshot: snapshot.iteration == 4).fit(data)
+    job = jobs.Job(learn_command("data.npy"), tmp_path, "me")
+    model.stop_reason_, job.state = "interrupted", "stopped"
+    used = f"{np.count_nonzero(model.codes_) / 120:.1f} of 10"
+    assert verdict.verdict(job, model).notes == [
+        f"Noise level not found yet; codes not sparse yet, {used} coefficients per sample."
+    ]
+    job.status.lines = [f"stopped early: noise level not found yet; codes not sparse yet, {used}", "model: out.npz"]
+    assert verdict.messages(job) == ["model: out.npz"], "which the note replaces"
+    model.epsilon, model.atom_usage_, model.n_starts_, model.n_starts_agreed_ = 0.1, np.full(10, 0.1), 2, 1
+    assert verdict.verdict(job, model).notes == [], "sparse, of known noise, and the second start had no time to agree"
+
+
 @pytest.mark.parametrize(("count", "verb"), [(1, "has"), (4, "have")])
 def test_warnings_of_stabilities_are_shown_without_parameters(learned, count, verb):
     made = planted(60, 8, 10, sparsity=2, random_state=0)

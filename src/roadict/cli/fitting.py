@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 def fit_with_progress(
     model: "Learned", X: "NDArray[Any]", quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
-) -> None:
+) -> bool:
     """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
 
     The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
     options have been checked. A fit that resumes begins with the share that its checkpoint has.
+
+    Returns
+    -------
+    bool
+        Whether all rounds that look for the noise level have ended; False also if there were none.
     """
     from roadict.progress.output import say
     from roadict.progress.stages import STEPS, ResumedShare
@@ -26,6 +31,7 @@ def fit_with_progress(
 
     job: ResumedShare = getattr(model.checkpoint, "share", None) or ResumedShare()
     headings = [] if quiet else [heading]
+    found, stage = False, ""
     with showing_warnings(), progress_bar(quiet, "learning", span=span, done_before=job.done) as advance:
         callback = snapshot_callback(quiet)
 
@@ -44,3 +50,6 @@ def fit_with_progress(
             if callback is not None:
                 callback(snapshot)
             advance(round(STEPS * job.follow(snapshot.share)), STEPS, run_text(snapshot))
+            found |= stage == "noise" != snapshot.stage
+            stage = snapshot.stage
+    return found

@@ -280,7 +280,7 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     notice = stop_notice(task.quiet, "the best so far will be saved")
     try:
         with naming_places(task.data), kept_at_interrupt(notice) if keeps else contextlib.nullcontext() as interrupt:
-            fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
+            noise_found = fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
@@ -289,6 +289,9 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     interrupted = interrupt is not None and interrupt.heeded
     if interrupted:
         model.stop_reason_ = "interrupted"
+        path = getattr(model, "epsilon_path_", None)
+        if path is not None and not (noise_found or path.exact):
+            model.epsilon_path_ = None  # of atoms that were still being sought
     own = model.codes_
     in_parts = comm.size > 1 and own is not None and not task.gather
     if comm.size > 1 and own is not None:

@@ -18,6 +18,8 @@ STOPS = {"max_iter": "stopped by --max-iter"}
 
 def report(model: "Learned") -> None:
     """Print how a fit ended."""
+    from roadict.estimators.doubts import unfinished
+
     unused = int((model.atom_usage_ == 0).sum())
     reason = STOPS.get(model.stop_reason_, model.stop_reason_)
     typer.echo(
@@ -32,6 +34,8 @@ def report(model: "Learned") -> None:
         typer.echo("the codes of so many samples are not stored; roadict encode --sparse computes them")
     if getattr(model, "epsilon_path_", None) is not None and model.epsilon_:
         typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
+    if missing := unfinished(model):
+        typer.echo(missing)
     advice = getattr(model, "dense_advice", "")
     if advice and model.stop_reason_ == "converged":
         typer.echo(as_options(advice))
@@ -58,16 +62,16 @@ def _doubts(model: "Learned") -> str:
     >>> import numpy as np
     >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=np.eye(6, 8)))
     '6 samples for 8 atoms: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number'
-    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=None, n_starts_=2, n_starts_agreed_=1))
+    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=None, stop_reason_="", n_starts_=2, n_starts_agreed_=1))
     'no two starts agree: --stability tells which atoms to trust, and -k auto finds their number'
     """
+    from roadict.estimators.doubts import starts_disagree, too_few_samples
+
     chosen = hasattr(model, "cv_results_")
-    n_atoms, n_samples = len(model.components_), None if model.codes_ is None else model.codes_.shape[0]
-    if n_samples is not None and n_samples < n_atoms:
-        few = f"{plural(n_samples, 'sample')} for {plural(n_atoms, 'atom')}"
+    if few := too_few_samples(model):
         remedy = "pass smaller numbers" if chosen else "pass a smaller -k, or -k auto to find the number"
         return f"{few}: such atoms are not to be trusted; {remedy}"
-    if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
+    if not starts_disagree(model):
         return ""
     remedy = "a lower range such as -k 4:16 may have fewer" if chosen else "-k auto finds their number"
     return f"no two starts agree: --stability tells which atoms to trust, and {remedy}"

@@ -175,8 +175,19 @@ def _descends(snapshot: Snapshot) -> bool:
     return "stationarity" in snapshot.residuals
 
 
+def enough_to_hide(n_samples: int, n_features: int, n_components: int) -> bool:
+    """Whether the noise level can be found by hiding entries, if none are missing and no sample is zero.
+
+    Examples
+    --------
+    >>> enough_to_hide(200, 16, 32), enough_to_hide(200, 4, 8), enough_to_hide(30, 16, 32)
+    (True, False, False)
+    """
+    many = n_samples * max(1.0, SHARE * n_features) >= MIN_HIDDEN
+    return n_features >= MIN_FEATURES and many and n_samples > n_components
+
+
 def _seeks_noise(request: Request, plan: Plan) -> bool:
-    """Whether entries are going to be hidden, as far as the shapes tell: without a sum over ranks."""
-    n_samples, n_features = plan.n_samples, request.data.shape[1]
-    enough = n_features >= MIN_FEATURES and n_samples * max(1.0, SHARE * n_features) >= MIN_HIDDEN
-    return request.parameters.noise_is_unknown and enough and n_samples > request.n_components
+    """Whether entries are going to be hidden."""
+    shape = plan.n_samples, request.data.shape[1], request.n_components
+    return request.parameters.noise_is_unknown and enough_to_hide(*shape)

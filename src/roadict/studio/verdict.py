@@ -1,17 +1,15 @@
 """What to say of a fit at its end: whether it can be trusted, and which fields of the page to change if not."""
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from roadict.drawing.numbers import number
+from roadict.estimators.doubts import STOPPED_EARLY, starts_disagree, too_few_samples, unfinished
 from roadict.studio.jobs import Job
 from roadict.studio.panels import bound_of
 from roadict.wording import agree, plural
-
-if TYPE_CHECKING:
-    pass
 
 MORE_ITERATIONS = 10
 """How many times as many iterations to try."""
@@ -41,7 +39,8 @@ def verdict(job: Job, model: Any) -> Verdict:
     """Judge a fit."""
     others = [_PARAMETERS.sub("", warning) for warning in job.warnings if _HALVES in warning or _CLAUSE not in warning]
     if job.state == "stopped":
-        return Verdict("stopped", "Stopped", others)
+        missing = unfinished(model).removeprefix(STOPPED_EARLY)
+        return Verdict("stopped", "Stopped", [f"{missing[:1].upper()}{missing[1:]}."] * bool(missing) + others)
     if model.stop_reason_ == "non-finite":
         return Verdict("doubtful", "Stopped by numbers that are not finite", others)
     if model.stop_reason_ == "max_iter" and model.tol > 0:
@@ -55,7 +54,8 @@ def verdict(job: Job, model: Any) -> Verdict:
 
 def messages(job: Job) -> list[str]:
     """Messages of the command without the advice that the verdict words for the page."""
-    return [line for line in job.messages if _DENSE not in line and _OPTION not in line]
+    worded = (_DENSE, _OPTION, STOPPED_EARLY)
+    return [line for line in job.messages if not any(part in line for part in worded)]
 
 
 def residuals_of(history: Any) -> list[str]:
@@ -102,11 +102,9 @@ def _dense(model: Any) -> str:
 def _doubt(model: Any) -> str:
     """Say why another run may find other atoms, and what to do; "" if nothing speaks for it."""
     fewer = f"smaller “{NUMBERS}”" if _found_number(model) else f"fewer “{ATOMS}”, or tick “{FIND}”"
-    n_signals, n_atoms = model.codes_.shape
-    if n_signals < n_atoms:
-        few = f"{plural(n_signals, 'signal')} for {plural(n_atoms, 'atom')}"
+    if few := too_few_samples(model, "signal"):
         return f"{few}: such atoms are not to be trusted. Enter {fewer}."
-    if getattr(model, "exact_", False) or getattr(model, "n_starts_", 1) < 2 or model.n_starts_agreed_ > 1:
+    if not starts_disagree(model):
         return ""
     return f"No two starts agree. Tick “{MARK}”, or enter {fewer}."
 
