@@ -185,9 +185,22 @@ def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_a_job_stopped_before_its_first_iteration_counts_as_cancelled(queue, endless, tmp_path):
-    wait_for(lambda: endless.can_keep)
+def test_a_job_stopped_before_its_first_iteration_keeps_that(queue, endless):
+    wait_for(lambda: endless.can_keep and endless._process is not None)
+    assert endless.status.at == (0, 0)
     queue.stop(ME)
+    assert "Nothing to keep yet: it stops after its first iteration" in panels.progress(endless, 0)
+    queue.stop(ME)  # a second signal would discard it
+    assert endless.ended.wait(GUARD)
+    assert endless.state == "stopped"
+    assert load(endless.result).n_iter_ > 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_job_that_ctrl_c_ends_before_its_first_iteration_counts_as_cancelled(endless, tmp_path):
+    wait_for(lambda: endless._process is not None)
+    endless.stopping = True
+    endless._process.send_signal(signal.SIGINT)
     assert endless.ended.wait(GUARD)
     assert endless.state == "cancelled"
     assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]

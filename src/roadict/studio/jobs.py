@@ -43,6 +43,8 @@ class JobStatus:
         The task, its present stage, that with details, and the time left for all of it.
     share : float
         How much of the whole job is done.
+    n_moves : int
+        Number of reports of a share above 0.
     runs : list of lists of float
         The objective after every iteration, of every start.
     measures : dict of str to list of float
@@ -59,6 +61,7 @@ class JobStatus:
     text: str = ""
     left: str = ""
     share: float = 0.0
+    n_moves: int = 0
     runs: list[list[float]] = field(default_factory=list)
     measures: dict[str, list[float]] = field(default_factory=dict)
     at: tuple[int, int] = (0, 0)
@@ -72,8 +75,17 @@ class JobStatus:
             self.lines.append(line.strip())
         elif "progress" in event:
             vars(self).update(event["progress"])
+            self.n_moves += self.share > 0
         else:
             self._read_snapshot(event["snapshot"])
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is something to keep: the command heeds signals from the end of the iteration it reports first.
+
+        The choice of a number of atoms reports no iterations, only moves.
+        """
+        return sum(map(len, self.runs)) > 1 or self.n_moves > 1
 
     def _read_snapshot(self, snapshot: dict[str, Any]) -> None:
         at = (snapshot["start"], snapshot["iteration"])
@@ -120,7 +132,7 @@ class Job:
         self._at_end = at_end
         self.status = JobStatus()
         self.state: State = "waiting"
-        self.stopping = False
+        self.stopping = self._signalled = False
         self.seconds: float | None = None
         """How long it ran; None: not known yet, or not kept."""
         self.ended = threading.Event()
@@ -195,20 +207,26 @@ class Job:
         return self.state == "running" and self.command.keeps and os.name != "nt" and not self.stopping
 
     def _state_of(self, code: int | None) -> State:
-        """State by exit status; a job that was stopped before its first iteration has saved nothing."""
+        """State by exit status; Ctrl-C in its terminal ends a job too, before its first iteration with no result."""
         if self.stopping and code in (INTERRUPTED, -signal.SIGINT):
             return "stopped" if self.result.exists() else "cancelled"
         return "done" if code == 0 else "failed"
 
     def stop(self) -> None:
-        """Ask it to end with its best so far; cancels a job that waits."""
+        """Ask it to end with its best so far, once it has one; cancels a job that waits."""
         with self._lock:
             if self.state == "waiting":
                 self.state = "cancelled"
                 self.ended.set()
             elif self.can_keep and self._process is not None:
-                self.stopping = True  # a second signal would discard it
-                self._process.send_signal(signal.SIGINT)
+                self.stopping = True
+                self._signal()
+
+    def _signal(self) -> None:
+        """Send the signal to stop if it is due: once, as a second would discard the result, as one too early would."""
+        if self.stopping and self.status.has_result and not self._signalled and self._process is not None:
+            self._signalled = True
+            self._process.send_signal(signal.SIGINT)
 
     def _run_command(self) -> int | None:
         """Start the process and read its output; return its exit status, None for a job that was cancelled before."""
@@ -231,6 +249,8 @@ class Job:
             assert process.stdout is not None
             for line in process.stdout:
                 self.status.read(line)
+                with self._lock:
+                    self._signal()
         self.seconds = time.monotonic() - begin
         return process.returncode
 

@@ -49,13 +49,17 @@ def progress(job: Job, ahead: int) -> str:
         others = "One job is" if ahead < 2 else f"{ahead} jobs are"
         waiting = f"{others} ahead of this one, which starts by itself."
         return _panel(kind="waiting", title="Waiting in the queue", lines=[waiting])
+    notes = []
+    if job.stopping and status.has_result:
+        coded = "" if job.command.task == "learn" else "the patches are still coded, which may take a while; "
+        notes = [f"Stopping; {coded}the result with the best so far will be shown."]
+    elif job.stopping:
+        notes = ["Nothing to keep yet: it stops after its first iteration. Cancel ends it now."]
     if not status.verb:
         messages = job.messages or ["The first run on a machine compiles, which takes a while."]
-        return _panel(kind="running", title="Starting", lines=messages, share=None)
+        return _panel(kind="running", title="Starting", lines=messages, notes=notes, share=None)
     steps = [f"{int(100 * status.share)} %", status.left, *status.text.split("  ")]
     line = without_e(" · ".join(step for step in steps if step))
-    coded = "" if job.command.task == "learn" else "the patches are still coded, which may take a while; "
-    notes = [f"Stopping; {coded}the result with the best so far will be shown."] * job.stopping
     return _panel(
         kind="running",
         title=status.verb.capitalize(),
