@@ -162,7 +162,7 @@ BAD = {
     "no mask": (("inpaint", "holes.png", *OUT), "there is no mask"),
     "animated": (("upscale", "moving.gif", *OUT), "has 2 frames"),
     "CMYK": (("denoise", "print.jpg", *OUT), "has CMYK colours"),
-    "bomb": (("upscale", "bomb.png", *OUT), "has more than 178,956,970 pixels"),
+    "bomb": (("upscale", "bomb.png", *OUT), "has more than 268,435,456 pixels"),
     "missing input": (("upscale", "nowhere.png", *OUT), "nowhere.png does not exist"),
     "missing folder": (("denoise", "noisy.png", "-o", "nowhere/out.png"), "does not exist; create it first"),
     "output is input": (("denoise", "noisy.png", "-o", "noisy.png"), "is also an input"),

@@ -8,7 +8,7 @@ import pytest
 import tifffile
 from PIL import EpsImagePlugin, Image, ImageOps
 
-from roadict.pictures.files import PictureFileError, read_mask, read_picture, write_picture
+from roadict.pictures.files import PictureFileError, opened, read_mask, read_picture, write_picture
 
 KINDS = [(dtype, channels) for dtype in (np.uint8, np.uint16) for channels in (None, 2, 3, 4)]
 
@@ -127,11 +127,21 @@ def test_files_that_are_no_usable_pictures_are_refused(tmp_path, bomb):
         "empty.png": "is empty; save or copy",
         "moving.gif": "has 2 frames; save one",
         "print.jpg": "has CMYK colours; convert",
-        "bomb.png": "has more than 178,956,970 pixels; cut or shrink",
+        "bomb.png": "has more than 268,435,456 pixels; cut or shrink",
     }.items():
         with pytest.raises(PictureFileError, match=f"{name} {message}") as caught:
             read_picture(tmp_path / name)
         assert "\n" not in str(caught.value)
+
+
+def test_a_photo_of_200_million_pixels_is_opened_and_pillows_own_bound_stays(tmp_path):
+    size, before = (16_320, 12_240), Image.MAX_IMAGE_PIXELS
+    Image.new("1", size).save(tmp_path / "phone.png")
+    with pytest.raises(Image.DecompressionBombError):
+        Image.open(tmp_path / "phone.png")
+    with opened(tmp_path / "phone.png") as image:
+        assert image.size == size
+    assert before == Image.MAX_IMAGE_PIXELS
 
 
 def test_formats_that_cannot_hold_the_picture_are_refused_and_nothing_is_written(tmp_path):

@@ -256,7 +256,7 @@ def too_wide(path):
     ("name", "write", "sentence"),
     [
         ("notes.txt", no_picture, "notes.txt is no picture in a format that roadict reads; convert it to PNG"),
-        ("wide.png", too_wide, "wide.png has more than 178,956,970 pixels"),
+        ("wide.png", too_wide, "wide.png has more than 268,435,456 pixels"),
     ],
 )
 def test_a_bad_file_is_refused_with_a_sentence(page, tmp_path, name, write, sentence):

@@ -1,11 +1,14 @@
 """Read and write picture files; an error is one sentence with the problem and the remedy."""
 
+import contextlib
 import io
 import logging
 import os
 import struct
+import threading
 import warnings
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,8 +23,8 @@ from roadict.pictures import dtypes, png16
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 """Extensions that can be written, and that are searched for in a folder."""
-MAX_PIXELS = 178_956_970
-"""Larger pictures are refused before they are unpacked (Pillow's own bound): a small file can hold gigabytes."""
+MAX_PIXELS = 2**28
+"""Larger pictures are refused before they are unpacked: a small file can hold gigabytes. Phones take 200 million."""
 _FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _MODES = ("L", "LA", "RGB", "RGBA")
 _VECTOR_FORMATS = ("EPS", "WMF")
@@ -43,6 +46,8 @@ _JPEG_QUALITY = 95
 _JPEG_SIDE = 65_500
 _ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
 _WHITE_IS_ZERO, _SEPARATE_PLANES = 0, 2
+_BOUND = threading.Lock()
+"""Pillow's bound is one for the whole process."""
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else it logs damaged files next to our one line
 
@@ -77,8 +82,8 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         _refuse(path, "is empty", "save or copy it again")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # our own bound is below; the other warnings are harmless
-            with Image.open(io.BytesIO(raw)) as image:
+            warnings.simplefilter("ignore")  # harmless
+            with opened(io.BytesIO(raw)) as image:
                 return _pixels(path, raw, image)
     except Image.DecompressionBombError:
         _refuse(path, f"has more than {MAX_PIXELS:,} pixels", "cut or shrink it first")
@@ -88,6 +93,27 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         raise
     except _DAMAGE as error:
         raise PictureFileError(f"{os.fspath(path)} is damaged or cut short; save or copy it again") from error
+
+
+@contextlib.contextmanager
+def opened(source: str | os.PathLike[str] | io.BytesIO) -> Iterator[Image.Image]:
+    """Open a picture of at most ``MAX_PIXELS``, without unpacking it; Pillow's own bound is lower.
+
+    Raises
+    ------
+    PIL.Image.DecompressionBombError
+        If it has more.
+    """
+    with _BOUND:
+        before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            image = Image.open(source)
+        finally:
+            Image.MAX_IMAGE_PIXELS = before
+    with image:
+        if image.width * image.height > MAX_PIXELS:
+            raise Image.DecompressionBombError
+        yield image
 
 
 def read_mask(path: str | os.PathLike[str]) -> dtypes.Plane:
@@ -143,8 +169,6 @@ def _refuse(path: str | os.PathLike[str], what: str, remedy: str) -> NoReturn:
 
 
 def _pixels(path: str | os.PathLike[str], raw: bytes, image: Image.Image) -> Pixels:
-    if image.width * image.height > MAX_PIXELS:
-        raise Image.DecompressionBombError
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format != "MPO":  # a camera's JPEG with previews after the picture
         _refuse(path, f"has {frames} frames", "save one of them as a picture of its own")

@@ -80,7 +80,7 @@ def is_too_large(path: str | os.PathLike[str]) -> bool:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of more pixels than Pillow likes
-        with contextlib.suppress(OSError, Image.DecompressionBombError), Image.open(path) as image:
+        with contextlib.suppress(OSError, Image.DecompressionBombError), files.opened(path) as image:
             return image.width * image.height > MAX_PIXELS
     return False
 
