@@ -261,6 +261,15 @@ def test_figures_suit_the_theme(chromium, site):
         assert figures["studio.webp"] == ([white, "none"] if dark else clear)
 
 
+def test_the_search_works_from_files(chromium, site):
+    chromium.open(f"{(site / 'search.html').as_uri()}?q=inpaint")
+    ended = "return document.querySelector('#search-results').textContent.includes('Search finished')"
+    until_shown(chromium, ended, True)
+    found = {link.get_attribute("href").rpartition("/")[2] for link in chromium.find("#search-results li a")}
+    assert "pictures.html#roadict.pictures.inpaint" in found
+    assert chromium.console_errors() == []
+
+
 def test_frames_that_mean_something_keep_their_colour(monkeypatch):
     """Red frames of atoms that are not stable stay red, whatever the page; all others have its ink."""
     from matplotlib.colors import to_rgba
