@@ -15,10 +15,12 @@ from collections.abc import Callable
 import numpy as np
 import skimage.data
 from sklearn.datasets import load_digits
+from sklearn.feature_extraction.image import extract_patches_2d
 
 from roadict import ROAD, ROADCV
 from roadict.pictures import SuperResolution, denoise, inpaint, upscale
-from roadict.progress.terminal import Progress, stage_name, steps_of
+from roadict.progress.stages import FINE_STEPS
+from roadict.progress.terminal import Progress, stage_name
 from roadict.synthetic import planted
 
 Job = Callable[[Progress], object]
@@ -34,7 +36,7 @@ def fit(X: np.ndarray, **parameters: object) -> Job:
             model._progress = lambda done, total, text: report(done, total, "choosing")
         for snapshot in model.iter_fit(X):
             kind = "descent" if "stationarity" in snapshot.residuals else "search"
-            report(*steps_of(snapshot), f"{stage_name(snapshot)} ({kind})")
+            report(round(FINE_STEPS * snapshot.share), FINE_STEPS, f"{stage_name(snapshot)} ({kind})")
 
     return job
 
@@ -42,6 +44,12 @@ def fit(X: np.ndarray, **parameters: object) -> Job:
 def noisy(n_samples: int) -> np.ndarray:
     """Planted samples with noise of 20 dB."""
     return planted(n_samples, 16, 32, sparsity=3, snr_db=20, random_state=0).data
+
+
+def patches(number: int) -> np.ndarray:
+    """Patches of a photograph."""
+    some = extract_patches_2d(skimage.data.camera() / 255, (8, 8), max_patches=number, random_state=0)
+    return some.reshape(number, -1)
 
 
 def photo(side: int) -> np.ndarray:
@@ -68,6 +76,8 @@ def jobs() -> dict[str, Job]:
         "lasso": fit(noisy(400), n_components=32, formulation="lasso"),
         "digits": fit(digits, n_components=32),
         "digits-64": fit(digits, n_components=64),
+        "digits-100": fit(digits, n_components=100),
+        "patches": fit(patches(20_000), n_components=100),
         "signs": fit(digits, n_components=32, positive_code=True, positive_dict=True),
         "number": fit(noisy(400)),
         "denoise-128": lambda report: denoise(photo(128), 20 / 255, progress=report, **few),

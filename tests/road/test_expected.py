@@ -1,11 +1,15 @@
 """The share of a whole fit that its snapshots report, whatever stages it has."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from roadict import ROAD, ROADCV, AlternatingDictionaryLearning
+from roadict.progress import forecast
+from roadict.road.expected import FitStages
+from roadict.road.plan import Request
 from roadict.synthetic import planted
 
 EXACT = planted(200, 8, 12, sparsity=2, random_state=0).data
@@ -44,15 +48,59 @@ def test_the_share_rises_through_all_stages_and_stays_below_one_until_the_end(na
     assert all(share < 1 for stage, share in last.items() if stage != seen[-1][1]), "something follows these stages"
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves by hand."""
+    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
+    monkeypatch.setattr(forecast, "time", clock)
+    return clock
+
+
 @pytest.mark.parametrize("name", ["unknown noise", "many"])
-def test_stages_take_about_the_share_that_they_are_given(name):
+def test_stages_take_about_the_share_that_they_are_given(name, clock):
     """Rough as it must be: the noise level is neither nearly nothing nor nearly all of a fit."""
     model, X = FITS[name]
-    shares = [(snapshot.share, snapshot.stage) for snapshot in model.iter_fit(X)]
+    shares = []
+    for snapshot in model.iter_fit(X):
+        shares.append((snapshot.share, snapshot.stage))
+        n_times = len(X) / 300 if snapshot.n_starts == 1 else 1.0  # as many samples as are searched
+        clock.now += n_times * (1.0 if "primal" in snapshot.residuals else 5.0)
     noise = [share for share, stage in shares if stage == "noise"]
-    assert 0.05 < noise[0] < 0.5
-    assert noise[-1] < 0.6
+    assert 0.02 < noise[0] < 0.5
+    assert noise[-1] < 0.7
     assert shares[-1][0] > 0.6, "what follows was expected"
+
+
+def test_after_a_trial_with_some_samples_an_exact_fit_of_all_is_expected(clock):
+    """It takes as many iterations, which take as long by the sample: the bar moves, and with time."""
+    model, X = ROAD(12, random_state=0, n_search_samples=300), planted(900, 8, 12, sparsity=2, random_state=0).data
+    seen, seconds = [], 1.0
+    for snapshot in model.iter_fit(X):
+        seconds = 3.0 if seen and snapshot.iteration <= seen[-1][1] else seconds
+        seen.append((snapshot.share, snapshot.iteration, clock.now))
+        clock.now += seconds
+    assert model.exact_
+    began = next(index for index in range(1, len(seen)) if seen[index][1] <= seen[index - 1][1])
+    first, middle, last = seen[began][0], seen[(began + len(seen)) // 2][0], seen[-1][0]
+    assert middle == pytest.approx((first + last) / 2, abs=0.1)
+    assert last > first + 0.3
+
+
+def test_descents_are_expected_to_be_as_long_as_those_before(clock):
+    request = Request(NOISY, None, 14, ROAD(14)._parameters())
+
+    def seconds_left_after(steps):
+        """By the pace of the first step of a start, after two rounds of so many steps, of a second each."""
+        stages, shares = FitStages(request, request.plan(), 2000), []
+        for stage, start, n_steps in (("noise", 1, steps), ("noise", 2, steps), ("descent", 1, 2)):
+            for iteration in range(1, n_steps + 1):
+                clock.now += 1
+                run = {"stage": stage, "start": start, "n_starts": 4, "residuals": {"stationarity": 1.0}}
+                shares.append(stages.share(SimpleNamespace(iteration=iteration, **run)))
+        return (1 - shares[-1]) / (shares[-1] - shares[-2])
+
+    few, many = seconds_left_after(5), seconds_left_after(100)
+    assert many > few + 1.5 * 95, "of at least two starts, one of which is to come"
 
 
 def test_known_noise_starts_where_unknown_noise_does_not():

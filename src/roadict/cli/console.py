@@ -73,14 +73,14 @@ def progress_bar(
     """
     from roadict.progress import json_lines
     from roadict.progress.compiling import heard_by
-    from roadict.progress.stages import STEPS
+    from roadict.progress.stages import FINE_STEPS
     from roadict.progress.terminal import PlainProgress
 
     first, last = span
     shown = first + (last - first) * done_before
 
     def of_command(done: int, total: int, text: str) -> None:
-        advance(round(STEPS * (first + (last - first) * done / max(1, total))), STEPS, text)
+        advance(round(FINE_STEPS * (first + (last - first) * done / max(1, total))), FINE_STEPS, text)
 
     if quiet:
         yield lambda done, total, text: None

@@ -26,13 +26,15 @@ def fit_with_progress(
         Whether all rounds that look for the noise level have ended; False also if there were none.
     """
     from roadict.progress.output import say
-    from roadict.progress.stages import STEPS, ResumedShare
+    from roadict.progress.remaining import RECENT, TimeLeft
+    from roadict.progress.stages import FINE_STEPS, ResumedShare
     from roadict.progress.terminal import run_text
 
     job: ResumedShare = getattr(model.checkpoint, "share", None) or ResumedShare()
     headings = [] if quiet else [heading]
     found, stage = False, ""
-    with showing_warnings(), progress_bar(quiet, "learning", span=span, done_before=job.done) as advance:
+    time_left = TimeLeft() if hasattr(model, "n_splits") else TimeLeft(RECENT)
+    with showing_warnings(), progress_bar(quiet, "learning", time_left, span, job.done) as advance:
         callback = snapshot_callback(quiet)
 
         def choosing(done: int, total: int, text: str) -> None:
@@ -49,7 +51,7 @@ def fit_with_progress(
                 say(f"resumed after iteration {snapshot.iteration - 1}")
             if callback is not None:
                 callback(snapshot)
-            advance(round(STEPS * job.follow(snapshot.share)), STEPS, run_text(snapshot))
+            advance(round(FINE_STEPS * job.follow(snapshot.share)), FINE_STEPS, run_text(snapshot))
             found |= stage == "noise" != snapshot.stage
             stage = snapshot.stage
     return found

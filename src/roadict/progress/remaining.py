@@ -1,6 +1,8 @@
 """Time left for a whole job."""
 
+import math
 import time
+from bisect import bisect
 
 from roadict.progress import compiling
 from roadict.progress.words import roughly
@@ -11,17 +13,27 @@ PATIENCE = 5.0
 """Seconds after which it is extrapolated from any share."""
 UNKNOWN = "time left unknown"
 DONE = "nearly done"
+RECENT = 0.1
+"""Share of the time so far by whose pace a fit is extrapolated: what it expects changes, and its pace with it."""
+SPACING = 0.02
+"""Share of the time so far between two readings that are held."""
 
 
 class TimeLeft:
     """Time left for a job, extrapolated from the share of it that is done.
 
     The clock starts with the first report of a share above 0, and stands while kernels are compiled. As the share
-    never falls and the clock does not jump, the time left rises only as fast as a job that stands still makes it.
+    never falls and the clock does not jump, the time left rises only as fast as a job that slows down makes it.
+
+    Parameters
+    ----------
+    recent : float
+        Share of the time so far, at its end, by whose pace it is extrapolated.
     """
 
-    def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None
+    def __init__(self, recent: float = 1.0) -> None:
+        self._recent = recent
+        self._readings: list[tuple[float, float]] = []
         self._share = 0.0
 
     def __call__(self, done: float, total: float) -> str:
@@ -30,10 +42,15 @@ class TimeLeft:
             return DONE
         now = time.perf_counter() - compiling.seconds()
         self._share = max(self._share, done / total)
-        if self._first is None or self._first[0] == 0:
-            self._first = self._share, now
-        share, seconds = self._share - self._first[0], now - self._first[1]
+        if not self._readings or self._readings[0][1] == 0:
+            self._readings = [(now, self._share)]
+        began, first = self._readings[0]
+        share, seconds = self._share - first, now - began
         early = seconds < PATIENCE and (share < MIN_SHARE or seconds < MIN_SECONDS)
         if early or share == 0:
             return UNKNOWN
-        return f"about {roughly(seconds * (1 - self._share) / share)} left"
+        index = bisect(self._readings, (now - self._recent * seconds, math.inf)) - 1
+        since, before = next(each for each in reversed(self._readings[: index + 1]) if each[1] < self._share)
+        if now - self._readings[-1][0] >= SPACING * seconds:
+            self._readings.append((now, self._share))
+        return f"about {roughly((now - since) * (1 - self._share) / (self._share - before))} left"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 Progress = Callable[[int, int, str], None]
 """Called by long tasks with steps done, steps in total, and a text: the stage, two spaces, details."""
-STEPS = 1000
-"""Steps in total of jobs that consist of stages."""
+STEPS, FINE_STEPS = 1000, 100_000
+"""Steps in total of jobs that consist of stages; of those whose pace is measured within seconds."""
 LIKELY = 0.9
 """Share of a stage that is done when it has taken as long as expected: it may take longer."""
 

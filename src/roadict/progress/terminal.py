@@ -10,8 +10,8 @@ from typing import Protocol, TextIO
 from roadict.progress import compiling
 from roadict.progress.compiling import OneLine
 from roadict.progress.output import say
-from roadict.progress.remaining import TimeLeft
-from roadict.progress.stages import STEPS, Progress
+from roadict.progress.remaining import RECENT, TimeLeft
+from roadict.progress.stages import Progress
 from roadict.progress.words import duration
 from roadict.streams import GuardedStream
 
@@ -64,11 +64,6 @@ def run_text(reading: RunProgress) -> str:
     return "  ".join(part for part in (*parts, *residuals, speed) if part)
 
 
-def steps_of(reading: RunProgress) -> tuple[int, int]:
-    """Return the steps of the whole fit that are done, and their number."""
-    return round(STEPS * reading.share), STEPS
-
-
 class ProgressLine:
     """Callback that writes the share of the whole fit that is done, the time left, and the state of the run.
 
@@ -87,14 +82,14 @@ class ProgressLine:
         self._rewrite = self._stream.isatty() and not every_iteration
         self._pause = 0.0 if every_iteration else 0.1 if self._rewrite else PAUSE
         self._last = time.perf_counter() if self._pause else 0.0
-        self._time_left = TimeLeft()
+        self._time_left = TimeLeft(RECENT)
         self._compiled_before = compiling.seconds()
         self._announce = OneLine(self._write_line)
         self._shown = False
 
     def __call__(self, reading: RunProgress) -> None:
         """Write the line, if it is due."""
-        time_left = self._time_left(*steps_of(reading))
+        time_left = self._time_left(reading.share, 1.0)
         if self._due():
             self._show(f"{int(100 * reading.share):3d} %  {time_left}  {run_text(reading)}")
 

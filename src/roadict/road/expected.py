@@ -1,14 +1,16 @@
 """What a fit is expected to do, and so how much of the whole is done after an iteration.
 
-How many rounds and starts a fit takes, and when each converges, shows only as it runs. The numbers here are typical
-ones: a fit that ends early was faster than expected, one that takes longer approaches the end of its bar more slowly.
+How many rounds and starts a fit takes, when each converges, and how long its iterations take shows only as it runs. The
+numbers here are typical ones, with which a fit begins. Times are measured, and descents that follow are expected to be
+about as long as those before: those of planted data take five steps, those of photographs a hundred.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from statistics import mean
+from typing import TypeVar
 
-from roadict.progress.stages import Stages, likely_part
+from roadict.progress.forecast import Forecast, Run
 from roadict.road.hidden import SHARE
 from roadict.road.learning import LOOK_EVERY
 from roadict.road.multistart import FINISH_LEVELS, MANY, SEARCH_TOL
@@ -24,21 +26,22 @@ Result = TypeVar("Result")
 
 STEP_COST, CURVE_COST, POSITIVE_CURVE_COST = 50.0, 2000.0, 20_000.0
 """Costs, per sample and atom, of a step of a descent and of the prediction of hidden entries, where one feature in an
-iteration of a search costs 1. By `benchmarks/progress.py` with 32 atoms of 16 and of 64 features."""
-STEPS, STEPS_OF_ROUND, STEPS_OVER_ALL = 40, 20, 20
-"""Steps of a descent: of a start, in a round for the noise level, over all samples."""
+iteration of a search costs 1, until their times are known. By `benchmarks/progress.py` with 32 atoms of 16 and of 64
+features."""
+STEPS, STEPS_OF_ROUND, STEPS_OVER_ALL = 60, 50, 40
+"""Steps of the first descent: of a start, in a round for the noise level, over all samples."""
 MORE_STARTS = 1
 """Starts beyond those that must agree."""
 PASSES = 3
 """Passes in mini-batches over more samples than memory holds."""
+AFTER_ROUNDS, AFTER_STARTS = 1.5, 0.8
+"""Steps of the descent of a start, relative to those of the rounds before; and of that over all samples, relative to
+the shortest one of a start."""
+MAYBE = 0.5
+"""Chance of a round, and of a start, beyond those that there are at least."""
+ITERATION, STEP, NOISE_STEP = "iteration", "step", "noise step"
+"""Kinds of iterations of searches and descents: with the small error bounds of rounds, codes are denser."""
 OVER_ALL, LAST_STEP, BATCHES = "over all", "last step", "mini-batches"
-
-
-class Run(NamedTuple):
-    """What a run is expected to cost, per atom, and its number of iterations."""
-
-    cost: float
-    iterations: float
 
 
 def with_shares(fitting: Fitting[Result], share: Callable[[Snapshot], float]) -> Fitting[Result]:
@@ -72,20 +75,56 @@ class FitStages:
         self._scarce = self._n_searched < SCARCE * request.n_components
         self._seeks_noise = _seeks_noise(request, plan)
         self._tries = self._seeks_noise and plan.tries_exact_finish
-        self._runs = self._before() | self._starts(request.parameters.n_init) | self._over_all(n_rows)
-        self._stages = Stages({name: run.cost for name, run in self._runs.items()})
+        runs = self._before() | self._starts(request.parameters.n_init) | self._over_all(n_rows)
+        self._forecast = Forecast(runs)
         self._run, self._first, self._last = "", 0, 0
+        self._lengths: dict[str, list[int]] = {}
 
     def share(self, snapshot: Snapshot) -> float:
         """Return the share of the fit that is done after this iteration."""
         name, iteration = self._name(snapshot), snapshot.iteration
-        if name not in self._runs:
-            self._runs[name] = self._descent(STEPS) if _descends(snapshot) else self._search()
-            self._stages.add(name, self._runs[name].cost)
         if name != self._run or iteration <= self._last:
+            self._learn_from_run()
+            if name == self._run and self._tries:
+                name = self._expect_exact_fit(snapshot)
+            self._add_unexpected(name, snapshot)
             self._run, self._first = name, iteration - 1
         self._last = iteration
-        return self._stages.share(name, likely_part(iteration - self._first, self._runs[name].iterations))
+        return self._forecast.step(name, iteration - self._first)
+
+    def _expect_exact_fit(self, snapshot: Snapshot) -> str:
+        """Expect one more search, over all samples, after one with some of them that was exact; returns its name."""
+        self._tries, tried = False, self._run
+        cost, name = self._n_features * self._plan.n_samples, self._name(snapshot)
+        runs = {tried: self._forecast.runs[tried], name: Run(ITERATION, cost, self._last - self._first)}
+        self._forecast.runs = runs
+        return name
+
+    def _add_unexpected(self, name: str, snapshot: Snapshot) -> None:
+        runs = self._forecast.runs
+        if name in runs:
+            return
+        names = list(runs)
+        place = names.index(self._run) + 1 if self._run in runs else 0
+        new = self._descent(STEPS) if _descends(snapshot) else self._search()
+        items = list(runs.items())
+        self._forecast.runs = dict([*items[:place], (name, new), *items[place:]])
+
+    def _learn_from_run(self) -> None:
+        """Expect descents that follow to take about as many steps as those before."""
+        runs = self._forecast.runs
+        if self._run not in runs or not runs[self._run].kind.endswith("step"):
+            return
+        lengths = self._lengths.setdefault(runs[self._run].kind, [])
+        lengths.append(self._last - self._first)
+        for name in list(runs)[list(runs).index(self._run) + 1 :]:
+            kind = runs[name].kind
+            if name == OVER_ALL and STEP in self._lengths:
+                runs[name] = runs[name]._replace(iterations=AFTER_STARTS * min(self._lengths[STEP]))
+            elif kind in self._lengths:
+                runs[name] = runs[name]._replace(iterations=mean(self._lengths[kind]))
+            elif kind == STEP:
+                runs[name] = runs[name]._replace(iterations=AFTER_ROUNDS * mean(lengths))
 
     def _name(self, snapshot: Snapshot) -> str:
         kind = "descent" if _descends(snapshot) else "search"
@@ -94,7 +133,7 @@ class FitStages:
         if snapshot.stage == "noise":
             self._tries = False
             return f"noise {kind} {snapshot.start}"
-        if kind == "descent" and snapshot.n_starts == 1 and OVER_ALL in self._runs:
+        if kind == "descent" and snapshot.n_starts == 1 and OVER_ALL in self._forecast.runs:
             return OVER_ALL
         return f"{'trial' if self._tries else kind} {snapshot.start}"
 
@@ -110,11 +149,13 @@ class FitStages:
                 runs[f"trial {index + 1}"] = self._iterations(long)
         signed = self._constraints.signed
         curve = POSITIVE_CURVE_COST if self._constraints.positive_code else CURVE_COST
-        for index in range(1, (SIGNED_ROUNDS if signed else ROUNDS)[0] + 1):
+        least = (SIGNED_ROUNDS if signed else ROUNDS)[0]
+        for index in range(1, least + 2):
+            chance = 1.0 if index <= least else MAYBE
             if self._scarce or signed or not self._tries:
-                runs[f"noise search {index}"] = self._search()
-            runs[f"noise descent {index}"] = self._descent(STEPS_OF_ROUND)
-            runs[f"noise curve {index}"] = Run(curve * self._n_searched, 1)
+                runs[f"noise search {index}"] = self._search()._replace(chance=chance)
+            runs[f"noise descent {index}"] = self._descent(STEPS_OF_ROUND, NOISE_STEP)._replace(chance=chance)
+            runs[f"noise curve {index}"] = Run("curve", curve * self._n_searched, 1, chance)
         return runs
 
     def _starts(self, n_init: int | None) -> dict[str, Run]:
@@ -130,9 +171,10 @@ class FitStages:
         n_unsearched = 0 if signed else min(UNSEARCHED - self._scarce, n_starts - 1)
         runs = {}
         for index in range(1, n_expected + 1):
+            chance = 1.0 if index <= REQUIRED_AGREEMENT + self._scarce else MAYBE
             if index > n_unsearched:
-                runs[f"search {index}"] = self._search()
-            runs[f"descent {index}"] = self._descent(STEPS)
+                runs[f"search {index}"] = self._search()._replace(chance=chance)
+            runs[f"descent {index}"] = self._descent(STEPS)._replace(chance=chance)
         return runs
 
     def _over_all(self, n_rows: int) -> dict[str, Run]:
@@ -141,7 +183,7 @@ class FitStages:
         if (self._plan.descends or self._seeks_noise) and n_samples > self._n_searched:
             if n_samples >= MANY * self._n_searched:
                 runs[BATCHES] = _passes(n_samples, 1)
-            runs[OVER_ALL] = Run(STEPS_OVER_ALL * STEP_COST * n_samples, STEPS_OVER_ALL)
+            runs[OVER_ALL] = Run(STEP, STEP_COST * n_samples, STEPS_OVER_ALL)
         return runs | ({BATCHES: _passes(n_rows, PASSES)} if n_rows else {})
 
     def _search(self) -> Run:
@@ -149,10 +191,10 @@ class FitStages:
 
     def _iterations(self, number: float) -> Run:
         number = min(number, self._max_iter)
-        return Run(self._n_features * self._n_searched * number, number)
+        return Run(ITERATION, self._n_features * self._n_searched, number)
 
-    def _descent(self, steps: int) -> Run:
-        return Run(STEP_COST * self._n_searched * steps, steps)
+    def _descent(self, steps: int, kind: str = STEP) -> Run:
+        return Run(kind, STEP_COST * self._n_searched, steps)
 
 
 def settled_after(schedule: Schedule | Annealing, tol: float = SEARCH_TOL) -> float:
@@ -168,7 +210,7 @@ def settled_after(schedule: Schedule | Annealing, tol: float = SEARCH_TOL) -> fl
 
 
 def _passes(n_samples: int, number: int) -> Run:
-    return Run(number * STEP_COST * n_samples, max(1.0, number * n_samples / (BATCH * ROUND)))
+    return Run(BATCHES, STEP_COST * BATCH * ROUND, max(1.0, number * n_samples / (BATCH * ROUND)))
 
 
 def _descends(snapshot: Snapshot) -> bool:
