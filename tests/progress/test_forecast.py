@@ -42,7 +42,7 @@ def test_a_job_as_expected_moves_with_time(clock):
             assert text == remaining.UNKNOWN or abs(float(text.split()[1]) - (40 - seconds)) <= 3
 
 
-def test_the_time_of_a_kind_is_that_of_its_last_run(clock):
+def test_the_time_of_a_kind_is_measured(clock):
     """Steps take ten times as long as expected: that is foretold from the first of them on, for the others too."""
     seen = followed(clock, {"first": (100, 0.1), "second": (50, 2.0), "third": (100, 2.0)})
     total = seen[-1][0]
