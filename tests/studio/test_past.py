@@ -165,6 +165,10 @@ def test_models_have_their_atoms_as_thumbnail_and_headline(runs, model):
     learned(runs, model)
     (run,) = runs.listed()
     assert run.headline == f"ROAD, 10 atoms, error {model.error_:.2g}"
+    exact = copy.deepcopy(model)
+    exact.error_ = 5.1e-11
+    learned(runs, exact)
+    assert runs.listed()[0].headline == "ROAD, 10 atoms, error 5.1\xa0×\xa010⁻¹¹"  # as elsewhere on the page
     assert run.thumbnail.startswith("data:image/png;base64,")
 
 

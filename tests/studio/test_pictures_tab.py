@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from roadict.pictures.inpainting import missing_pixels
+from roadict.studio.commands import Command
+from roadict.studio.naming import as_fields
+
 PAINTED = np.zeros((24, 24, 4), np.uint8)
 PAINTED[3:5, 3:9] = 255
 
@@ -47,3 +51,23 @@ def test_the_form_of_a_past_run_gives_its_command_again(unseen, files):
     masks = [np.asarray(Image.open(mask)) for mask in files.glob("jobs/*/*mask.png")]
     assert len(masks) == 2 * sum("--mask" in command for command in expected)
     assert all(np.array_equal(mask, PAINTED[..., 3]) for mask in masks)
+
+
+def test_errors_name_what_can_be_chosen_on_the_page():
+    remedy = "choose “Draw” or “Mask file” as “Missing pixels”"
+    opaque = np.full((9, 9, 4), 255, np.uint8)
+    told = {
+        (): [(opaque[..., 0], f"no pixel is transparent; {remedy}"), (opaque, f"no pixel is transparent; {remedy}")],
+        ("--mask", "m.png"): [(opaque, "no pixel is missing by the mask; mark what is to be filled by nonzero")],
+    }
+    told[()].append((0 * opaque, f"all pixels are transparent; {remedy}"))
+    for options, cases in told.items():
+        command = Command(("inpaint", "a.png", "-o", "b.png", *options, "--seed", "0"), "b.png")
+        for picture, sentence in cases:
+            with pytest.raises(ValueError, match="mask") as refused:
+                missing_pixels(picture, np.zeros((9, 9)) if options else None)
+            assert as_fields(str(refused.value), command).startswith(sentence)
+    with pytest.raises(ValueError, match="mask") as refused:
+        missing_pixels(opaque, np.ones((3, 5)))
+    sentence = "the mask has 5 × 3 pixels and the picture 9 × 9; drop a mask of the same size"
+    assert as_fields(str(refused.value), command) == sentence

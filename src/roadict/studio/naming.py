@@ -69,12 +69,15 @@ _LEARN: _Rules = (
     (r"\bpass more samples or features\b", "drop more or longer signals"),
     (r"\bpass more samples\b", "drop more signals"),
 )
+_CHOOSE = f"choose “{DRAWN}” or “{FILE}” as “{HOLES}”"
+_TRANSPARENT: _Rules = (
+    (r"no pixel is missing by the mask; mark .*", f"no pixel is transparent; {_CHOOSE}"),
+    (r"all pixels are missing by the mask; .*", f"all pixels are transparent; {_CHOOSE}"),
+    (r"there is no mask, and the picture has no alpha channel .*", f"no pixel is transparent; {_CHOOSE}"),
+)
+"""Where no mask was given."""
 _PICTURE: _Rules = (
     (r", or start this on a terminal, which asks", ""),
-    (
-        r"there is no mask, and the picture has no alpha channel that could be one; pass a mask",
-        f"no pixel is transparent; choose “{DRAWN}” or “{FILE}” as “{HOLES}”",
-    ),
     (
         r"mask has shape \((\d+), (\d+)\) and the picture \((\d+), (\d+)\) \(height, width\); they must agree",
         r"the mask has \2 × \1 pixels and the picture \4 × \3; drop a mask of the same size",
@@ -99,7 +102,8 @@ def as_fields(text: str, command: Command) -> str:
     '“Noise” 300 must be a number from 0 to 255'
     """
     learns = command.task == "learn"
-    for pattern, words in _LEARN if learns else _PICTURE:
+    rules = _LEARN if learns else _PICTURE if "--mask" in command.options else _PICTURE + _TRANSPARENT
+    for pattern, words in rules:
         text = re.sub(pattern, words, text)
     text = re.sub(rf"{_BEFORE}(-k|--[a-z][a-z-]*)(?: (\S*[^\s.,;:]))?", _named(command), text)
     if learns:

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from roadict.drawing.grids import side_of
+from roadict.drawing.numbers import number
 from roadict.drawing.raster import grey, mosaic, own_scale
 from roadict.estimators import load
 from roadict.pictures import files
@@ -213,7 +214,7 @@ def _shown(job: Job) -> tuple[str, str]:
         values = mosaic(atoms, columns) if side_of(atoms.shape[1]) else own_scale(atoms).T
         image = Image.fromarray(grey(values)).resize(_THUMBNAIL, Image.Resampling.NEAREST)
         method = METHODS[getattr(model, "update", ROAD)]
-        headline = f"{method}, {plural(len(model.components_), 'atom')}, error {model.error_:.2g}"
+        headline = f"{method}, {plural(len(model.components_), 'atom')}, error {number(model.error_, 2)}"
         return headline, inputs.thumbnail_uri(image)
     picture = files.read_picture(job.result)
     image = inputs.for_screen(picture)
