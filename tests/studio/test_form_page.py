@@ -60,6 +60,10 @@ def test_the_buttons_of_a_job_stay_in_view(page, large):
             for button in ("pictures-keep", "pictures-cancel"):
                 until(lambda: page.browser.run(hit, button) == button, f"{button}, {size}, {share}")  # noqa: B023
         assert page.browser.width_of_content() <= size[0]
+    edges = """return [document.querySelector('#pictures-panel').getBoundingClientRect().bottom,
+        document.querySelector('#pictures-cancel').closest('.rd-actions').getBoundingClientRect().top]"""
+    panel, buttons = page.browser.run(edges)
+    assert panel <= buttons  # at the end of the page they hide nothing of it
     page.one("#pictures-cancel").click()
     page.wait_for("Cancelled")
 
