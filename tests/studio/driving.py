@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from selenium.common.exceptions import StaleElementReferenceException
+
 WIDE, PHONE = (1400, 1000, False), (390, 800, True)
 """Width, height, and whether it is a phone."""
 GUARD = 120
@@ -78,6 +80,7 @@ class Page:
         self.driver = browser.driver
         self.address = address
         self.tab = self.driver.current_window_handle
+        self._errors = []
         # As if no form had been filled in before; the page of the last test could still save its own.
         self.driver.get("about:blank")
         self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
@@ -96,9 +99,23 @@ class Page:
 
     def send(self, path, tab="pictures"):
         """Drop a file without waiting, instead of the one that is there."""
-        for clear in self.browser.find(f"#{tab}-file button[aria-label='Clear']"):
-            clear.click()
-        self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
+
+        def sent():
+            try:
+                for clear in self.browser.find(f"#{tab}-file button[aria-label='Clear']"):
+                    clear.click()
+                self.one(f"#{tab}-file input[type=file]").send_keys(str(path))
+            except StaleElementReferenceException:  # replaced by a page that is still filling in its form
+                return False
+            return True
+
+        until(sent, f"the field for {path.name}")
+
+    def reload(self):
+        """Load the page again; that its last events are cut off is no error."""
+        self._errors += self._severe()
+        self.driver.refresh()
+        self._severe()
 
     def choose(self, group, label):
         named = lambda: [item for item in self.browser.find(f"#{group} label") if item.text.strip() == label]  # noqa: E731
@@ -170,7 +187,12 @@ class Page:
 
     def errors(self):
         """Errors of the console, and requests to other hosts than the studio."""
-        errors = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
-        return errors + [
-            url for url in self.browser.requests() if urlsplit(url).netloc != urlsplit(self.address).netloc
+        return [
+            *self._errors,
+            *self._severe(),
+            *(url for url in self.browser.requests() if urlsplit(url).netloc != urlsplit(self.address).netloc),
         ]
+
+    def _severe(self):
+        """Errors of the console since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]

@@ -168,7 +168,7 @@ def test_a_past_run_fills_the_form_and_a_reload_keeps_it(page, tiny, tmp_path):
     kept = "return localStorage.getItem('roadict-signals')"
     before = page.browser.run(kept)
     until(lambda: page.browser.run(kept) != before, "the form to be saved")
-    page.driver.refresh()
+    page.reload()
     until(
         lambda: page.browser.find("#signals-run") and settings(page, "signals") == ["Signals", "12", *learned[2:]], "it"
     )

@@ -178,7 +178,7 @@ def test_signals_are_learned_as_on_the_command_line(page, repeat, tmp_path):
     until(options, "the options")[0].click()
     page.upload(tmp_path / "known.npy", "signals-fixed")
     page.one("#signals-run").click()
-    assert "120 samples of 8 features" in page.wait_for("Done", "signals")
+    assert "120 signals of 8 entries" in page.wait_for("Done", "signals")
     captions = [caption.text for caption in page.browser.find("#signals-details figcaption")]
     assert [re.split("[:. ]", caption)[0] for caption in captions] == ["Residuals", "Objective", "Share"]
     (tmp_path / "downloads").mkdir()

@@ -45,7 +45,7 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
     page.wait_for("Done")
     until(lambda: len(browser.find(CARDS)) == 1, "a card")
     assert not asks_before_leaving(page)
-    page.driver.refresh()
+    page.reload()
     page.wait_for("Nothing has run yet")
     card = until(lambda: browser.find(CARDS), "the card")[0]
     assert card.text.split("\n")[:3] == ["Denoise", "tiny.png", "24 × 24 pixels"]
@@ -114,7 +114,7 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     page.one("#runs .rd-live button").click()
     page.wait_for("Denoising")
 
-    page.driver.refresh()
+    page.reload()
     page.wait_for("Denoising")
     assert server.jobs() == [job]
     until(lambda: browser.find("#pictures-keep"), "Stop and keep")
@@ -131,7 +131,7 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     before = browser.run(STORED_TAB)
     other.open_tab("Signals")
     until(lambda: browser.run(STORED_TAB) != before, "the tab to be stored")
-    page.driver.refresh()
+    page.reload()
     chosen = "return document.querySelector('button[role=tab][aria-selected=true]')?.innerText"
     until(lambda: browser.run(chosen) == "Signals", "the tab of this page")
     page.driver.switch_to.window(page.tab)
@@ -140,7 +140,7 @@ def test_a_job_outlives_its_page_and_is_found_again(no_runs, server, tiny, large
     page.tab = other.tab
 
     for _ in range(2):  # two reloads in a row: the first page must not hold the job
-        page.driver.refresh()
+        page.reload()
     page.wait_for("Denoising")
     browser.console_errors()  # Gradio reports that the page which was left at once has disconnected
     assert server.jobs() == [job]
