@@ -37,17 +37,6 @@ def test_the_share_never_falls():
     assert job.share("b", 0.2) == 0.75
 
 
-def test_an_unexpected_stage_holds_the_share_until_it_has_caught_up():
-    job = Stages({"a": 1, "b": 1})
-    job.share("a", 1)
-    job.add("a again", 2)
-    shares = [job.share("a again", part / 10) for part in range(11)]
-    assert shares[:6] == [0.5] * 6, "1 of 4 when it begins, 2 of 4 when it is half done"
-    assert shares[6:] == sorted(shares[6:])
-    assert shares[-1] == 0.75
-    assert job.share("b", 1) == 1
-
-
 def test_parts_report_steps_of_the_whole_also_of_jobs_within_jobs():
     calls = []
     whole = Stages({"training": 3, "enlarging": 1})

@@ -8,7 +8,9 @@ import pytest
 
 from roadict import ROAD, ROADCV, AlternatingDictionaryLearning
 from roadict.progress import forecast
-from roadict.road.expected import FitStages
+from roadict.ranks.comm import SERIAL
+from roadict.road.expected import FitStages, enough_to_hide
+from roadict.road.noise import can_hide
 from roadict.road.plan import Request
 from roadict.synthetic import planted
 
@@ -106,3 +108,13 @@ def test_descents_are_expected_to_be_as_long_as_those_before(clock):
 def test_known_noise_starts_where_unknown_noise_does_not():
     first = {name: next(iter(FITS[name][0].iter_fit(FITS[name][1]))).share for name in ("known noise", "unknown noise")}
     assert first["known noise"] > first["unknown noise"]
+
+
+@pytest.mark.parametrize("n_components", [4, 12, 40])
+@pytest.mark.parametrize("n_features", [3, 4, 5, 6, 8, 16])
+@pytest.mark.parametrize("n_samples", [13, 41, 60, 99, 100, 101, 300])
+def test_entries_are_expected_to_be_hidden_where_they_are(n_samples, n_features, n_components):
+    request = SimpleNamespace(
+        data=np.ones((n_samples, n_features)), observed=None, comm=SERIAL, n_components=n_components
+    )
+    assert enough_to_hide(n_samples, n_features, n_components) == can_hide(request)

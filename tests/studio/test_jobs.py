@@ -177,7 +177,7 @@ def test_a_stopped_job_keeps_its_best_so_far(queue, endless):
 def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
     """Nor one that was to be kept, if it is still at it."""
     wait_for(lambda: endless.status.at[1] > 3)
-    endless.stopping = stopped
+    endless.stopping = endless._signalled = stopped
     queue.cancel(ME)
     assert endless.ended.wait(GUARD)
     assert (endless.state, endless._process.returncode) == ("cancelled", -signal.SIGTERM)
@@ -189,7 +189,7 @@ def test_a_job_stopped_before_its_first_iteration_keeps_that(queue, endless):
     wait_for(lambda: endless.can_keep and endless._process is not None)
     assert endless.status.at == (0, 0)
     queue.stop(ME)
-    assert "Nothing to keep yet: it stops after its first iteration" in panels.progress(endless, 0)
+    assert "Nothing to keep yet: it stops as soon as there is" in panels.progress(endless, 0)
     queue.stop(ME)  # a second signal would discard it
     assert endless.ended.wait(GUARD)
     assert endless.state == "stopped"
@@ -199,7 +199,6 @@ def test_a_job_stopped_before_its_first_iteration_keeps_that(queue, endless):
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_a_job_that_ctrl_c_ends_before_its_first_iteration_counts_as_cancelled(endless, tmp_path):
     wait_for(lambda: endless._process is not None)
-    endless.stopping = True
     endless._process.send_signal(signal.SIGINT)
     assert endless.ended.wait(GUARD)
     assert endless.state == "cancelled"

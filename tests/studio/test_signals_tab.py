@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roadict import load
+from roadict import ROAD, load
 from roadict.synthetic import planted
 
 PLANTED = planted(120, 6, 8, sparsity=2, random_state=0)
@@ -31,6 +31,13 @@ def files(tmp_path, monkeypatch):
     np.save("X.npy", -DATA)
     np.save("holes.npy", np.where(np.arange(6) == 1, np.nan, DATA[:3]))
     return tmp_path
+
+
+@pytest.fixture
+def learned(files):
+    """A model, for clicks of which only the command counts."""
+    ROAD(8, max_iter=1, tol=0, n_init=1, random_state=0).fit(DATA).save("learned.npz")
+    return str(files / "learned.npz")
 
 
 @pytest.fixture
@@ -61,8 +68,8 @@ def test_signs_and_known_atoms_are_learned_as_on_the_command_line(learn, roadict
     assert min(model.components_.min(), model.codes_.min()) >= 0
 
 
-def test_every_choice_of_signs_has_its_option(learn):
-    fields = {"data": "signals.npy", "n_components": "8", "epsilon": "0.5", "seed": "3"}
+def test_every_choice_of_signs_has_its_option(learn, learned):
+    fields = {"data": "signals.npy", "n_components": "8", "epsilon": "0.5", "seed": "3", "learned": learned}
     choices = {"Codes nonnegative": " --positive codes", "Atoms nonnegative": " --positive atoms"}
     ends = learn(fields, *(fields | {"signs": signs} for signs in choices))
     for (_, command), option in zip(ends, ["", *choices.values()], strict=True):
@@ -154,7 +161,7 @@ def test_what_cannot_be_is_refused_in_the_words_of_the_page(learn):
         assert command is None
 
 
-def test_the_form_of_a_past_run_gives_its_command_again(learn):
+def test_the_form_of_a_past_run_gives_its_command_again(learn, learned):
     known = {"fixed": "known atoms.csv", "n_components": "8", "signs": "Both nonnegative", "seed": "4"}
     bound = {"epsilon": "0.5", "missing": True}
     given = {
@@ -163,7 +170,7 @@ def test_the_form_of_a_past_run_gives_its_command_again(learn):
         "-k 7:8 --stability --seed 0": {"choose": True, "n_components": "7:8", "stability": True},
     }
     clicks = [click for fields in given.values() for click in ({"data": "signals.npy"} | fields, {"again": True})]
-    commands = [command for _, command in learn(*clicks)]
+    commands = [command for _, command in learn(*({"learned": learned} | click for click in clicks))]
     expected = [f"roadict learn signals.npy -o signals-model.npz {options}" for options in given]
     assert commands[::2] == commands[1::2] == expected
 

@@ -6,7 +6,8 @@ the panel, the command and whether the button is enabled again, and the result t
 in its folder. A click with "again" has the fields that the form gets when the latest past run is opened. Instead of a
 click there may be a form, "saved" in a browser; it writes the fields that are filled with it.
 
-Signals are learned from; for pictures, whose commands take longer, the result is a copy of the picture.
+Signals are learned from, unless a click names a model as "learned": the result is then a copy of that. For pictures,
+whose commands take longer, it is a copy of the picture.
 """
 
 import json
@@ -47,11 +48,16 @@ def main():
         past = Runs(folder / "jobs", folder / "store")
         kind = {"signals": SignalsTab, "pictures": PicturesTab}[sys.argv[2]]
         tab = kind(queue, past, Strip(queue, past), folder / "samples")
-    if kind is PicturesTab:
-        Job._run_command = copy_picture
+    run_command = Job._run_command
     shown = []
     for i, values in enumerate(json.load(sys.stdin)):
         past.damaged = values.get("damaged", False)
+        if kind is PicturesTab:
+            Job._run_command = copied(None)
+        elif "learned" in values:
+            Job._run_command = copied(values["learned"])
+        else:
+            Job._run_command = run_command
         if "saved" in values:
             shown.append(filled(tab, tab.restore(values["saved"], PAGE)))
             continue
@@ -64,9 +70,14 @@ def main():
     queue.close()
 
 
-def copy_picture(job):
-    shutil.copyfile(job.source, job.result)
-    return 0
+def copied(result):
+    """Return what copies a file, or the job's picture, instead of running the job."""
+
+    def run_command(job):
+        shutil.copyfile(result or job.source, job.result)
+        return 0
+
+    return run_command
 
 
 def filled(tab, updates):

@@ -52,6 +52,7 @@ def fit_with_progress(
             if callback is not None:
                 callback(snapshot)
             advance(round(FINE_STEPS * job.follow(snapshot.share)), FINE_STEPS, run_text(snapshot))
-            found |= stage == "noise" != snapshot.stage
+            if stage == "noise" and snapshot.stage != "noise":
+                found = True
             stage = snapshot.stage
     return found

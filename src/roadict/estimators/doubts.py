@@ -3,6 +3,7 @@
 from typing import Any
 
 from roadict.road.expected import enough_to_hide
+from roadict.updates.registry import UPDATES
 from roadict.wording import plural
 
 STOPPED_EARLY = "stopped early: "
@@ -54,14 +55,22 @@ def unfinished(model: Any) -> str:
     if _lacks_noise(model):
         missing.append("noise level not found yet")
     used, (n_atoms, n_features) = float(model.atom_usage_.sum()), model.components_.shape
-    if not getattr(model, "exact_", False) and used >= SPARSE * min(n_atoms, n_features):
+    if not _codes_are_final(model) and used >= SPARSE * min(n_atoms, n_features):
         missing.append(f"codes not sparse yet, {used:.1f} of {plural(n_atoms, 'coefficient')} per sample")
     return f"{STOPPED_EARLY}{'; '.join(missing)}" if missing else ""
 
 
+def _codes_are_final(model: Any) -> bool:
+    """Whether codes cannot become sparser: of exact data, or with a given number of coefficients."""
+    update = getattr(model, "update", None)
+    return getattr(model, "exact_", False) or (update is not None and UPDATES[update].penalty is None)
+
+
 def _lacks_noise(model: Any) -> bool:
-    """Whether the noise level was to be found in the data, and has not been."""
-    if getattr(model, "exact_", True) or model.epsilon_path_ is not None or not model._parameters().noise_is_unknown:
+    """Whether the noise level was to be found in the data, and has not been; False if only the data could tell."""
+    if getattr(model, "exact_", True) or model.epsilon_path_ is not None or model.missing_values is not None:
+        return False
+    if not model._parameters().noise_is_unknown:
         return False
     n_atoms, n_features = model.components_.shape
     return model.codes_ is None or enough_to_hide(model.codes_.shape[0], n_features, n_atoms)

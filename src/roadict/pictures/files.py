@@ -82,7 +82,7 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         _refuse(path, "is empty", "save or copy it again")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # harmless
+            warnings.simplefilter("ignore")  # of metadata, harmless; and of sizes, which are refused below
             with opened(io.BytesIO(raw)) as image:
                 return _pixels(path, raw, image)
     except Image.DecompressionBombError:
@@ -105,7 +105,7 @@ def opened(source: str | os.PathLike[str] | io.BytesIO) -> Iterator[Image.Image]
         If it has more.
     """
     with _BOUND:
-        before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, MAX_PIXELS
         try:
             image = Image.open(source)
         finally:

@@ -52,14 +52,14 @@ class Forecast:
     def step(self, name: str, iteration: int) -> float:
         """Return the share that is done after so many iterations of a run."""
         now, (before, last) = _now(), self._last
+        taken = max(now - before, 1e-9)  # the clock may stand
         if name != self._at or iteration <= last:
             self._at = name
         else:
             kind, cost = self.runs[name].kind, self.runs[name].cost
-            self._seconds[kind] = self._seconds.get(kind, 0.0) + now - before
+            self._seconds[kind] = self._seconds.get(kind, 0.0) + taken
             self._costs[kind] = self._costs.get(kind, 0.0) + cost * (iteration - last)
         self._last = now, iteration
-        taken = max(now - before, 1e-9)
         self.share += (1 - self.share) * taken / (taken + self._left(iteration, taken))
         return self.share
 

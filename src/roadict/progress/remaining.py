@@ -49,8 +49,9 @@ class TimeLeft:
         early = seconds < PATIENCE and (share < MIN_SHARE or seconds < MIN_SECONDS)
         if early or share == 0:
             return UNKNOWN
-        index = bisect(self._readings, (now - self._recent * seconds, math.inf)) - 1
-        since, before = next(each for each in reversed(self._readings[: index + 1]) if each[1] < self._share)
+        number = bisect(self._readings, (now - self._recent * seconds, math.inf))
+        earlier = [each for each in self._readings[:number] if each[1] < self._share]
+        since, before = earlier[-1] if earlier else self._readings[0]  # none: the first one, rounded
         if now - self._readings[-1][0] >= SPACING * seconds:
             self._readings.append((now, self._share))
         return f"about {roughly((now - since) * (1 - self._share) / (self._share - before))} left"

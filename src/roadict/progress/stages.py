@@ -33,9 +33,6 @@ class Stages:
         self._at: str | None = None
         self._share = 0.0
 
-    def __contains__(self, stage: str) -> bool:
-        return stage in self._costs
-
     @property
     def begun(self) -> bool:
         """Whether any stage has reported."""
@@ -54,12 +51,6 @@ class Stages:
         done = (before + part * self._costs[stage]) / (self.cost or 1.0)
         self._share = max(self._share, min(1.0, done))
         return self._share
-
-    def add(self, stage: str, cost: float) -> None:
-        """Insert a stage that was not expected after the present one."""
-        items = list(self._costs.items())
-        place = 0 if self._at is None else list(self._costs).index(self._at) + 1
-        self._costs = dict([*items[:place], (stage, cost), *items[place:]])
 
     def part(self, stage: str, report: Progress) -> Progress:
         """Return a callback for the steps of a stage, which reports the steps of the whole job, out of ``STEPS``."""

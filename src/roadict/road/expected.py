@@ -78,6 +78,8 @@ class FitStages:
         runs = self._before() | self._starts(request.parameters.n_init) | self._over_all(n_rows)
         self._forecast = Forecast(runs)
         self._run, self._first, self._last = "", 0, 0
+        self._resumed = False
+        """Whether the fit was resumed within the present run."""
         self._lengths: dict[str, list[int]] = {}
 
     def share(self, snapshot: Snapshot) -> float:
@@ -85,12 +87,18 @@ class FitStages:
         name, iteration = self._name(snapshot), snapshot.iteration
         if name != self._run or iteration <= self._last:
             self._learn_from_run()
-            if name == self._run and self._tries:
+            if self._tries and self._begins_again(name):
                 name = self._expect_exact_fit(snapshot)
             self._add_unexpected(name, snapshot)
+            self._resumed = self._resumed if self._run else iteration > 1
             self._run, self._first = name, iteration - 1
         self._last = iteration
         return self._forecast.step(name, iteration - self._first)
+
+    def _begins_again(self, name: str) -> bool:
+        """Whether a run is the present one or one before it, with which its trial has begun again."""
+        names = list(self._forecast.runs)
+        return self._run in names and name in names[: names.index(self._run) + 1]
 
     def _expect_exact_fit(self, snapshot: Snapshot) -> str:
         """Expect one more search, over all samples, after one with some of them that was exact; returns its name."""
@@ -111,9 +119,10 @@ class FitStages:
         self._forecast.runs = dict([*items[:place], (name, new), *items[place:]])
 
     def _learn_from_run(self) -> None:
-        """Expect descents that follow to take about as many steps as those before."""
-        runs = self._forecast.runs
-        if self._run not in runs or not runs[self._run].kind.endswith("step"):
+        """Expect descents that follow to take about as many steps as those before, of which all were seen."""
+        runs, resumed = self._forecast.runs, self._resumed
+        self._resumed = False
+        if resumed or self._run not in runs or runs[self._run].kind not in (STEP, NOISE_STEP):
             return
         lengths = self._lengths.setdefault(runs[self._run].kind, [])
         lengths.append(self._last - self._first)
@@ -230,6 +239,6 @@ def enough_to_hide(n_samples: int, n_features: int, n_components: int) -> bool:
 
 
 def _seeks_noise(request: Request, plan: Plan) -> bool:
-    """Whether entries are going to be hidden."""
+    """Whether entries are going to be hidden, as far as the shapes tell: without a sum over ranks."""
     shape = plan.n_samples, request.data.shape[1], request.n_components
     return request.parameters.noise_is_unknown and enough_to_hide(*shape)

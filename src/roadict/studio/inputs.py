@@ -28,7 +28,8 @@ MAX_PIXELS = 4_000_000
 """Larger pictures are shrunk or cut first: they would take long."""
 MAX_STATE = 100_000_000
 """Atoms × features × samples; ROAD holds a little more than two arrays of this size."""
-TABLES = (".npy", ".csv", ".tsv", ".txt")
+_NO_PICTURES = (".npy", ".csv", ".tsv")
+TABLES = (*_NO_PICTURES, ".txt")  # a text may be anything
 PICTURES = (*files.SUFFIXES, ".gif", ".webp")
 _OF_SIGNALS = {"(n_samples, n_features)": "(signals, entries)", "one sample on each line": "one signal on each line"}
 """On the page a sample is something to try."""
@@ -60,7 +61,7 @@ def read_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
 def read_large_picture(path: str | os.PathLike[str]) -> NDArray[Any]:
     """Read a picture of any number of pixels, to make it smaller."""
     file = _not_too_large(path, MAX_BYTES)
-    if file.suffix.lower() in TABLES[:3]:  # a text may be anything
+    if file.suffix.lower() in _NO_PICTURES:
         raise ValueError(f"{file.name} is a table and no picture; open it in the tab “Signals”")
     with _without_folder(file):
         return dtypes.check_picture(file.name, files.read_picture(file))
@@ -79,7 +80,7 @@ def is_too_large(path: str | os.PathLike[str]) -> bool:
     Not if it has so many that nothing reads it: it cannot be made smaller either.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of more pixels than Pillow likes
+        warnings.simplefilter("ignore")  # of more pixels than are read
         with contextlib.suppress(OSError, Image.DecompressionBombError), files.opened(path) as image:
             return image.width * image.height > MAX_PIXELS
     return False

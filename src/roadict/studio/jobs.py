@@ -81,11 +81,13 @@ class JobStatus:
 
     @property
     def has_result(self) -> bool:
-        """Whether there is something to keep: the command heeds signals from the end of the iteration it reports first.
+        """Whether there is something to keep.
 
-        The choice of a number of atoms reports no iterations, only moves.
+        The command reports an iteration before it heeds signals at its end, so there must have been a second report.
+        The choice of a number of atoms reports whole runs, and no iterations.
         """
-        return sum(map(len, self.runs)) > 1 or self.n_moves > 1
+        moves = 0 if self.stage.startswith("choosing") else 1
+        return sum(map(len, self.runs)) > 1 or self.n_moves > moves
 
     def _read_snapshot(self, snapshot: dict[str, Any]) -> None:
         at = (snapshot["start"], snapshot["iteration"])
@@ -208,7 +210,7 @@ class Job:
 
     def _state_of(self, code: int | None) -> State:
         """State by exit status; Ctrl-C in its terminal ends a job too, before its first iteration with no result."""
-        if self.stopping and code in (INTERRUPTED, -signal.SIGINT):
+        if code in (INTERRUPTED, -signal.SIGINT):
             return "stopped" if self.result.exists() else "cancelled"
         return "done" if code == 0 else "failed"
 

@@ -1,10 +1,9 @@
 """Methods that learn a dictionary: their names on the page, what they accept, and what they minimise."""
 
 import filecmp
-import math
 from typing import Any, NamedTuple
 
-from roadict.drawing.numbers import number
+from roadict.coders.registry import default_sparsity
 from roadict.studio.jobs import Job
 from roadict.updates.registry import UPDATES
 
@@ -40,8 +39,9 @@ def objective_of(model: Any) -> Objective:
     if update is None:
         return Objective("the sum of the absolute coefficients", "error bound", model.epsilon_)
     if codes_by_number(update):
-        # None is a tenth of the entries, and only fits to the same signals are compared.
-        return Objective("the data error", "number of atoms per signal", model.n_nonzero_coefs)
+        given = model.n_nonzero_coefs
+        most = int(default_sparsity(model.n_features_in_)) if given is None else given
+        return Objective("the data error", "number of atoms per signal", most)
     penalty = "the sum of the absolute coefficients" if update == "sequential" else "a concave penalty"
     return Objective(f"{penalty} plus the squared data error", "weight", model.alpha_)
 
@@ -57,12 +57,13 @@ def why_not_compared(jobs: tuple[Job, Job], models: tuple[Any, Any]) -> str:
             f"small, on the right {right.text}."
         )
     if not _same(left.value, right.value):
-        values = " and ".join("default" if value is None else number(value) for value in (left.value, right.value))
+        values = " and ".join("none" if value is None else f"{value:.6g}" for value in (left.value, right.value))
         return f"The objectives are not shown, as they depend on the {left.name}, which differs: {values}."
     return ""
 
 
 def _same(left: float | None, right: float | None) -> bool:
+    """Whether two numbers are the same to the digits that are shown."""
     if left is None or right is None:
         return left is right
-    return math.isclose(left, right, rel_tol=1e-9)
+    return f"{left:.6g}" == f"{right:.6g}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from roadict.studio.commands import Command
 from roadict.studio.methods import METHODS
-from roadict.studio.verdict import ATOMS, ERROR_BOUND, FIND, NUMBERS, SEED
+from roadict.studio.verdict import ATOMS, ERROR_BOUND, FIND, MARK, NUMBERS, SEED
 
 MISSING, SIGNS, KNOWN_ATOMS, METHOD, PER_SIGNAL = (
     "Empty cells and NaN are missing entries",
@@ -33,7 +33,7 @@ _FIELDS = {
         "--positive": SIGNS,
         "--fixed": KNOWN_ATOMS,
         "--missing": MISSING,
-        "--stability": "Mark atoms that are not to be trusted",
+        "--stability": MARK,
         "--seed": SEED,
     },
     "upscale": {"--scale": SCALE, "--seed": SEED},
@@ -98,14 +98,32 @@ def as_fields(text: str, command: Command) -> str:
     '“Error bound” 2 must be below 1'
     >>> as_fields("all entries of X are zero", learn_command("d.npy"))
     'all entries of d.npy are zero'
+    >>> as_fields("pass 1.csv has 3 samples; pass more", learn_command("pass 1.csv"))
+    'pass 1.csv has 3 signals; drop more'
     >>> as_fields("--sigma 300 must be a number from 0 to 255", picture_command("denoise", "cat.png"))
     '“Noise” 300 must be a number from 0 to 255'
     """
+    names = {f"\0{index}\0": name for index, name in enumerate(_files(command))}
+    for mark, name in names.items():
+        text = text.replace(name, mark)
+    text = _worded(text, command)
+    for mark, name in names.items():
+        text = text.replace(mark, name)
+    return text
+
+
+def _files(command: Command) -> list[str]:
+    """Return names of files, longest first: they are no words of a message."""
+    given = [command.arguments[1], command.output, *(command.options.get(name, "") for name in ("--fixed", "--mask"))]
+    return sorted({name for name in given if name}, key=lambda name: (-len(name), name))
+
+
+def _worded(text: str, command: Command) -> str:
     learns = command.task == "learn"
     rules = _LEARN if learns else _PICTURE if "--mask" in command.options else _PICTURE + _TRANSPARENT
     for pattern, words in rules:
         text = re.sub(pattern, words, text)
-    text = re.sub(rf"{_BEFORE}(-k|--[a-z][a-z-]*)(?: (\S*[^\s.,;:]))?", _named(command), text)
+    text = re.sub(rf"{_BEFORE}(-k|--[a-z][a-z-]*)(?: ((?!-)\S*[^\s.,;:]))?", _named(command), text)
     if learns:
         text = _replace(text, _WORDS | {f'"{name}"': words for name, words in METHODS.items()})
         text = _replace(text, {"Input X": command.arguments[1], "X": command.arguments[1]})

@@ -54,7 +54,7 @@ def progress(job: Job, ahead: int) -> str:
         coded = "" if job.command.task == "learn" else "the patches are still coded, which may take a while; "
         notes = [f"Stopping; {coded}the result with the best so far will be shown."]
     elif job.stopping:
-        notes = ["Nothing to keep yet: it stops after its first iteration. Cancel ends it now."]
+        notes = ["Nothing to keep yet: it stops as soon as there is. Cancel ends it now."]
     if not status.verb:
         messages = job.messages or ["The first run on a machine compiles, which takes a while."]
         return _panel(kind="running", title="Starting", lines=messages, notes=notes, share=None)

@@ -39,8 +39,9 @@ def verdict(job: Job, model: Any) -> Verdict:
     """Judge a fit."""
     others = [_PARAMETERS.sub("", warning) for warning in job.warnings if _HALVES in warning or _CLAUSE not in warning]
     if job.state == "stopped":
-        missing = unfinished(model).removeprefix(STOPPED_EARLY)
-        return Verdict("stopped", "Stopped", [f"{missing[:1].upper()}{missing[1:]}."] * bool(missing) + others)
+        if missing := unfinished(model).removeprefix(STOPPED_EARLY):
+            others = [f"{missing[:1].upper()}{missing[1:]}.", *others]
+        return Verdict("stopped", "Stopped", others)
     if model.stop_reason_ == "non-finite":
         return Verdict("doubtful", "Stopped by numbers that are not finite", others)
     if model.stop_reason_ == "max_iter" and model.tol > 0:

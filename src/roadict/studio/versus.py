@@ -40,7 +40,10 @@ def side_by_side(first: Job, second: Job) -> str:
     elif not any(kinds):
         drawn, verdict = _pictures(*(files.read_picture(job.result) for job in jobs))
         reason = "" if filecmp.cmp(first.source, second.source, shallow=False) else _OTHER_PICTURES
-        told = [{"Ended": "stopped, with the dictionary learned so far" if _stopped(job) else "done"} for job in jobs]
+        told = [
+            {"Ended": "stopped, with the dictionary learned so far" if job.state == "stopped" else "done"}
+            for job in jobs
+        ]
     else:
         raise ValueError("A picture and signals cannot be compared; tick two runs of one kind")
     sides = [_facts(job, own) for job, own in zip(jobs, told, strict=True)]
@@ -69,10 +72,6 @@ def _facts_of_model(model: Any, objective: bool) -> dict[str, str]:
 
 def _iterations(model: Any) -> str:
     return f"{model.n_iter_:,} {agree(model.n_iter_, 'iteration', 'iterations')}"
-
-
-def _stopped(job: Job) -> bool:
-    return job.state == "stopped"
 
 
 def _pictures(first: Any, second: Any) -> tuple[list[str], str]:

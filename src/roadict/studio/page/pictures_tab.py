@@ -165,7 +165,7 @@ class PicturesTab(Tab):
 
     def _set_options(self, settings: Mapping[str, Any]) -> list[str]:
         seed = settings["seed"].strip()
-        return [f"seed {seed}"] if seed != _SEED else []
+        return [f"seed {seed}"] if seed not in ("", _SEED) else []
 
     def _load_sample(self, event: gr.SelectData) -> tuple[str, str, str]:
         sample = self._samples[event.index]

@@ -160,7 +160,7 @@ class SignalsTab(Tab):
         words = [METHODS[method]] if method != ROAD else []
         words += [f"{sparsity.strip()} atoms per signal"] if sparsity.strip() not in ("", _TENTH) else []
         words += [f"{KNOWN_ATOMS.lower()} {Path(fixed).name}"] if fixed is not None else []
-        return words + ([f"seed {seed.strip()}"] if seed.strip() != _DEFAULTS["seed"] else [])
+        return words + ([f"seed {seed.strip()}"] if seed.strip() not in ("", _DEFAULTS["seed"]) else [])
 
     def _preview(self, path: str | None) -> str:
         """Describe the matrix that was dropped, or show the error."""
