@@ -130,13 +130,16 @@ class Page:
     def panel(self, tab="pictures"):
         return self.one(f"#{tab}-panel .rd-panel")
 
+    def panel_text(self, tab="pictures"):
+        """Text of the panel, read in one script: the page may replace the element between finding it and reading it."""
+        read = "const panel = document.querySelector(arguments[0]); return panel && panel.innerText"
+        return self.browser.run(read, f"#{tab}-panel .rd-panel") or ""
+
     def wait_for(self, title, tab="pictures"):
         """Wait until the panel has this title; returns its text."""
-        read = "const panel = document.querySelector(arguments[0]); return panel && panel.innerText"
-        selector = f"#{tab}-panel .rd-panel"
 
         def shown():
-            text = self.browser.run(read, selector) or ""
+            text = self.panel_text(tab)
             assert title == "That did not work" or "That did not work" not in text, text
             return text if text.startswith(title) else None
 

@@ -4,6 +4,7 @@ import re
 import shlex
 import signal
 import socket
+import time
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -93,9 +94,18 @@ def test_a_mask_is_drawn_and_its_pixels_filled(page, tiny, repeat, tmp_path):
         ActionChains(page.driver).move_to_element(canvas).click_and_hold().move_by_offset(20, 5).release().perform()
         return page.browser.find("#pictures-editor button[aria-label='Undo']:not([disabled])")
 
+    def started():
+        """Click until the page has what was drawn, which it sends a little later."""
+        page.one("#pictures-run").click()
+        end = time.monotonic() + 10
+        while refused := page.panel_text().startswith("That did not work"):
+            if time.monotonic() > end:
+                break
+            time.sleep(0.1)
+        return not refused
+
     until(drawn, "something drawn")
-    page.one("#pictures-run").click()
-    until(lambda: "That did not work" not in page.panel().text, "the job")
+    until(started, "the job")
     assert "pixels are missing" in page.wait_for("Done")
     mask = page.download("pictures-mask", tmp_path)
     picture = page.download("pictures-result", tmp_path).read_bytes()
