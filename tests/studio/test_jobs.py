@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -185,15 +186,18 @@ def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_a_job_stopped_before_its_first_iteration_keeps_that(queue, endless):
-    wait_for(lambda: endless.can_keep and endless._process is not None)
-    assert endless.status.at == (0, 0)
-    queue.stop(ME)
-    assert "Nothing to keep yet: it stops as soon as there is" in panels.progress(endless, 0)
-    queue.stop(ME)  # a second signal would discard it
-    assert endless.ended.wait(GUARD)
-    assert endless.state == "stopped"
-    assert load(endless.result).n_iter_ > 0
+def test_a_job_stopped_before_its_first_iteration_is_signalled_after_it_and_once(tmp_path):
+    """Too early a signal, and a second one, would discard the result."""
+    job, sent = jobs.Job(learn_command("data.npy"), tmp_path, ME), []
+    job.state, job._process = "running", SimpleNamespace(send_signal=sent.append)
+    job.stop()
+    assert "Nothing to keep yet: it stops as soon as there is" in panels.progress(job, 0)
+    for iteration in (1, 2, 3):
+        job.status._read_snapshot({"start": 1, "iteration": iteration, "objective": 1.0})
+        job._signal()
+        job.stop()
+        assert sent == [signal.SIGINT] * (iteration > 1)
+    assert "the result with the best so far will be shown" in panels.progress(job, 0)
 
 
 def test_a_job_that_ctrl_c_ends_is_cancelled_or_stopped(tmp_path):
