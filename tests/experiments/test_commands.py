@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import gpu_kernels
+from roadict.cli.experiments import _telling_what_is_saved
 from roadict.experiments import provenance, registry
 from roadict.experiments import rows as rows_module
 from roadict.experiments.execution import execute
@@ -22,6 +24,7 @@ from roadict.experiments.images import load, with_images
 from roadict.experiments.plan import Panel, samples
 from roadict.experiments.rows import read_folder, read_folders
 from roadict.experiments.trial import png
+from roadict.runs.signals import WorkStoppedError
 
 GUARD = 120
 
@@ -322,6 +325,17 @@ def test_a_signal_to_all_processes_while_workers_start_ends_in_one_line(tmp_path
     assert process.returncode == 143
     stopped = f"stopped; 0 of 40 rows are saved in {tmp_path}; run the same command again to continue"
     assert [line for line in err.splitlines() if not line.startswith("trials ")] == [f"roadict: error: {stopped}"]
+
+
+def test_a_signal_that_waits_for_loky_counts_if_workers_are_missed_first(tmp_path):
+    """All processes get it; a worker can be gone before this one may raise."""
+    before, module = signal.getsignal(signal.SIGTERM), tmp_path / "loky" / "process_executor.py"
+    module.parent.mkdir()
+    module.write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\nraise RuntimeError('a worker is missing')")
+    with pytest.raises(WorkStoppedError, match="stopped; 0 of 0 rows") as stop, _telling_what_is_saved([], tmp_path):
+        runpy.run_path(str(module))
+    assert stop.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals as Unix has them")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from roadict.cli.console import SIGNAL_BASE, check_output, progress_bar
 from roadict.cli.help import add_command
 from roadict.cli.options import QuietOption
 from roadict.extras import PAGES, require
-from roadict.runs.signals import WorkStoppedError, hang_up, interrupted, postponed
+from roadict.runs.signals import PATIENCE, WorkStoppedError, hang_up, interrupted, postponed
 from roadict.wording import agree, no_folder, of, plural
 
 if TYPE_CHECKING:
@@ -186,11 +187,14 @@ def _telling_what_is_saved(planned: "list[Trial]", out: Path) -> Iterator[None]:
     from roadict.experiments.runner import pending
 
     received: list[int] = []
+    ending = False
 
     def end(number: int, frame: FrameType | None) -> None:
-        if received or postponed(number, frame) or postponed(number, frame, LOKY):
-            return
+        nonlocal ending
         received.append(number)
+        if ending or postponed(number, frame) or postponed(number, frame, LOKY):
+            return
+        ending = True
         raise KeyboardInterrupt  # which also ends the processes of joblib in order
 
     ours = (signal.SIGINT,) * (signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupted))
@@ -200,7 +204,9 @@ def _telling_what_is_saved(planned: "list[Trial]", out: Path) -> Iterator[None]:
     except BaseException:
         if not received:
             raise
-        # Workers may have been sent the signal, too, and be missed first.
+        # Workers may have been sent the signal, too, and be missed before it could raise; it comes once more.
+        ending = True
+        time.sleep(2 * PATIENCE)
         written = len(planned) - len(pending(planned, out))  # the last row may be written, but not yet reported
         saved = f"{of(written, len(planned), 'row')} {agree(written)} saved in {out}"
         text = f"stopped; {saved}; run the same command again to continue"
