@@ -2,6 +2,9 @@
 
 import asyncio
 import http.client
+import json
+import time
+from contextlib import nullcontext
 from urllib.parse import urlsplit
 
 import pytest
@@ -35,6 +38,12 @@ def upload(server, **headers):
     return answer(server, "POST", "/gradio_api/upload", UPLOAD, **kind, **headers)
 
 
+def uploads(server):
+    """Files of the upload that a studio has taken; jobs of other tests may still write theirs, in other folders."""
+    taken = [path for path in server.files() if "gradio" in path.parts and path.is_file()]
+    return [path for path in taken if path.read_bytes() == b"1,2"]
+
+
 def test_a_real_studio_answers_only_under_its_own_address(server):
     port = urlsplit(server.address).port
     for own in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
@@ -51,7 +60,8 @@ def test_a_real_studio_takes_nothing_from_other_sites(server):
     port = urlsplit(server.address).port
     status, _, _ = upload(server, Origin=f"http://127.0.0.1:{port}")
     assert status == 200
-    held = server.files()
+    held = uploads(server)
+    assert held
     for origin in ("http://evil.example", f"http://evil.example:{port}", f"https://127.0.0.1:{port}", "null"):
         for status, headers, _ in (
             upload(server, Origin=origin),
@@ -60,7 +70,7 @@ def test_a_real_studio_takes_nothing_from_other_sites(server):
         ):
             assert status == 403, origin
             assert "access-control-allow-origin" not in {name.lower() for name in headers}
-    assert server.files() == held
+    assert uploads(server) == held
 
 
 @pytest.mark.parametrize(
@@ -99,6 +109,39 @@ def test_a_page_that_has_gone_is_answered_to_the_end_and_leaves_no_error(server)
     status, _, text = answer(server, "GET", "/gradio_api/queue/data?session_hash=gone", Host=f"127.0.0.1:{port}")
     assert status == 200
     assert "session_not_found" in text
+
+
+def test_a_page_that_asked_for_its_events_twice_leaves_no_error(server):
+    """As one does that is loaded again; again a traceback would show when the studio is stopped."""
+    page = {"data": [], "event_data": {"runs": []}, "fn_index": 0, "session_hash": "twice"}  # compares no runs
+    kind = {"Content_Type": "application/json", "Host": urlsplit(server.address).netloc}
+    status, _, _ = answer(server, "POST", "/gradio_api/queue/join", json.dumps(page).encode(), **kind)
+    assert status == 200
+    events = "/gradio_api/queue/data?session_hash=twice"
+    assert "close_stream" in answer(server, "GET", events)[2]  # those of the request; then there are none
+    asked = [http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60) for _ in range(2)]
+    answers = []
+    for connection in asked:
+        connection.request("GET", events)
+        answers.append(connection.getresponse())
+    time.sleep(0.3)  # until both wait for events
+    for closing in (*answers, *asked):
+        closing.close()
+
+
+async def _send(message):
+    pass
+
+
+@pytest.mark.parametrize(("path", "left"), [("/gradio_api/queue/data", True), ("/gradio_api/upload", False)])
+@pytest.mark.parametrize(("key", "known"), [("here", True), ("other", False)])
+def test_only_keys_of_the_page_are_taken_for_its_end(path, left, key, known):
+    async def app(scope, receive, send):
+        raise KeyError(key)
+
+    scope = {"type": "http", "path": path, "query_string": b"session_hash=here"}
+    with nullcontext() if left and known else pytest.raises(KeyError):
+        asyncio.run(LeaveQuietly(app)(scope, None, _send))
 
 
 @pytest.mark.parametrize(("path", "status"), [("/gradio_api/queue/data", 500), ("/gradio_api/upload", 404)])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qs
 
 from roadict.studio.guard import App, Channel, Scope
 
@@ -54,7 +55,8 @@ class LeaveQuietly:
     """An ASGI application that ends the events of a page that has gone without an error.
 
     A page that is being left may ask for its events once more after Gradio has forgotten it. Gradio then begins an
-    answer, says in it that the page is not found, and raises that too: a traceback in the terminal, for nothing.
+    answer, says in it that the page is not found, and raises that too: a traceback in the terminal, for nothing. The
+    same if it asked twice: when both answers are cut off, Gradio forgets the page twice, which is a KeyError.
 
     Parameters
     ----------
@@ -68,8 +70,16 @@ class LeaveQuietly:
         """Answer a request."""
         try:
             await self._app(scope, receive, send)
-        except RuntimeError as error:  # by Starlette, as the answer has begun
-            left = scope.get("path", "").endswith("/queue/data")
-            if not left or getattr(error.__cause__, "status_code", None) != 404:
+        except (RuntimeError, KeyError) as error:
+            if not _has_left(scope, error):
                 raise
             await send({"type": "http.response.body", "body": b""})
+
+
+def _has_left(scope: Scope, error: Exception) -> bool:
+    """Whether a request for events failed because Gradio knows no such page any more."""
+    if not scope.get("path", "").endswith("/queue/data"):
+        return False
+    if isinstance(error, KeyError):
+        return [*error.args] == parse_qs(scope["query_string"].decode()).get("session_hash")
+    return getattr(error.__cause__, "status_code", None) == 404  # by Starlette, as the answer has begun
