@@ -29,6 +29,7 @@ def learn(tmp_path, monkeypatch, capsys):
 
 def test_events_report_every_iteration_and_change_no_result(learn, monkeypatch):
     monkeypatch.setattr("roadict.progress.terminal.PAUSE", 0.0)
+    learn("compiled.npz")  # the first run says that it compiles
     plain, others = learn("plain.npz")
     monkeypatch.setenv(json_lines.VARIABLE, "json")
     watched, lines = learn("watched.npz")
@@ -51,7 +52,7 @@ def test_events_report_every_iteration_and_change_no_result(learn, monkeypatch):
     last = [event["progress"] for event in events if "progress" in event][-1]
     assert (last["verb"], last["text"].split("  ")[0]) == ("learning", last["stage"])
     assert 0 < last["share"] <= 1
-    assert "left" in last["left"]
+    assert "left" in last["left"] or last["left"] == "nearly done"  # by the speed of the machine
     # All other lines, meant for users, are the same with and without events.
     assert any(line.startswith("learning ") for line in others)
     assert [line for line in lines if json_lines.read(line) is None] == [

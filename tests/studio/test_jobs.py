@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from roadict import load
+from roadict import ROAD, load
 from roadict.studio import jobs, panels
 from roadict.studio.commands import Command, learn_command, picture_command
 from roadict.synthetic import planted
@@ -136,10 +136,18 @@ ENDLESS = Command(
 )
 
 
+@pytest.fixture(scope="module")
+def compiled():
+    """Data of a fit whose kernels are in the cache: those that code samples take a minute on a busy machine."""
+    data = planted(120, 6, 8, sparsity=2, random_state=0).data
+    ROAD(8, rho=10.0, max_iter=2, tol=0.0).fit(data)
+    return data
+
+
 @pytest.fixture
-def endless(queue, tmp_path):
+def endless(queue, compiled, tmp_path):
     """A job that learns until somebody stops it."""
-    np.save(tmp_path / "data.npy", planted(120, 6, 8, sparsity=2, random_state=0).data)
+    np.save(tmp_path / "data.npy", compiled)
     job = jobs.Job(ENDLESS, tmp_path, ME)
     queue.submit(job)
     return job
@@ -183,6 +191,17 @@ def test_a_cancelled_job_keeps_nothing(queue, endless, stopped, tmp_path):
     assert endless.ended.wait(GUARD)
     assert (endless.state, endless._process.returncode) == ("cancelled", -signal.SIGTERM)
     assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_job_stopped_before_its_first_iteration_keeps_that(queue, endless):
+    wait_for(lambda: endless.can_keep and endless._process is not None)
+    assert endless.status.at == (0, 0)
+    queue.stop(ME)
+    wait_for(lambda: endless.status.at[1] > 0)
+    assert endless.ended.wait(GUARD)
+    assert endless.state == "stopped"
+    assert load(endless.result).n_iter_ > 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
