@@ -12,7 +12,7 @@ MEASURED_ON = "one core of an AMD EPYC"
 _UNIT = 400 * 16 * 32
 _GROWTH = 0.7
 _TWO_STAGE = {
-    "blotless": 3.0,
+    "blotless": 1.6,
     "ksvd": 0.17,
     "mod": 0.14,
     "simco": 0.64,
