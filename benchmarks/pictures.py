@@ -1,13 +1,12 @@
 """Super-resolution, denoising and inpainting on the pictures in ../shared/data.
 
-python benchmarks/pictures.py [zebra digits set5 denoise inpaint speed]
+python benchmarks/pictures.py [set5 denoise inpaint speed]
 """
 
 import argparse
 import multiprocessing
 import resource
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +15,13 @@ from results import table, write_section
 from skimage.restoration import inpaint_biharmonic
 
 from roadict.metrics import psnr
-from roadict.pictures import Recipe, SuperResolution, denoise, inpaint
+from roadict.pictures import SuperResolution, denoise, inpaint
 from roadict.pictures.resize import luma, resize
 from roadict.pictures.upscaling import bundled_pictures
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 PUBLISHED = {2: ("33.66", "35.75", "36.54"), 3: ("30.39", "31.90", "32.59"), 4: ("28.42", "–", "–")}
 DENOISED = {"house": ("33.18", "33.82"), "peppers": ("30.75", "31.35"), "barbara": ("30.75", "31.69")}
-ZEBRA = Recipe(max_samples=20_000, back_projection=0)
-DIGITS = Recipe(features="pixels", patch_size=6, stride=4)
 
 
 def read(path):
@@ -46,62 +43,6 @@ def timed(function, *arguments, **parameters):
     before = time.perf_counter()
     result = function(*arguments, **parameters)
     return result, time.perf_counter() - before
-
-
-def zebra():
-    train = [read(SHARED / "zebra_train" / f"{name}.bmp") for name in ("t36", "t64", "t65")]
-    small, truth = shrunken(luma8(SHARED / "set14_zebra.png"), 3)
-    rows = [["bicubic", "", f"{psnr(resize(small, truth.shape), truth):.4f}", ""]]
-    for method in ("road", "ksvd", "mod", "blotless", "random"):
-        for coder in ("omp", "lasso"):
-            recipe = replace(ZEBRA, coder=coder)
-            model = SuperResolution(
-                3, approach="zeyde", method=method, n_components=512, max_iter=300, recipe=recipe, random_state=0
-            )
-            _, seconds = timed(model.fit, train)
-            rows.append([f"Zeyde, {method}", coder, f"{psnr(model.predict(small), truth):.4f}", f"{seconds:.0f} s"])
-    model, seconds = timed(SuperResolution(3, random_state=0).fit, train)
-    rows.append(["defaults of upscale", "", f"{psnr(model.predict(small), truth):.4f}", f"{seconds:.0f} s"])
-    rows.append(["the paper: ROAD / K-SVD / BLOTLESS", "", "28.1758 / 27.8736 / 27.7594", ""])
-    return "Zebra, three times larger, from the paper's three pictures", table(
-        ["how", "coder", "PSNR (dB)", "training"], rows
-    )
-
-
-def digits(draws=10):
-    archive = np.load(SHARED / "mnist_subset.npz")
-    images = archive["images"] / 255
-    ones = np.setdiff1d(np.flatnonzero(archive["labels"] == 1), [6])
-    truth = images[6]
-    small = resize(truth, (14, 14))
-    bicubic = psnr(resize(small, truth.shape), truth)
-    rows = [["bicubic", "", f"{bicubic:.4f}", "", ""]]
-    for approach in ("yang", "zeyde"):
-        for method in ("road", "ksvd", "mod", "blotless", "random"):
-            scores = []
-            for draw in range(draws):
-                train = [images[i] for i in np.random.default_rng([draw, 5]).choice(ones, 5, replace=False)]
-                model = SuperResolution(
-                    2, approach=approach, method=method, n_components=64, max_iter=300, random_state=draw, recipe=DIGITS
-                ).fit(train)
-                both = []
-                for rounds in (0, 1):
-                    model.recipe = replace(DIGITS, back_projection=rounds)
-                    both.append(psnr(model.predict(small), truth))
-                scores.append(both)
-            plain, projected = np.array(scores).T
-            rows.append(
-                [
-                    approach,
-                    method,
-                    f"{plain.mean():.2f} ± {plain.std():.2f}",
-                    f"{plain.max():.2f}",
-                    f"{projected.mean():.2f}",
-                ]
-            )
-    rows.append(["the paper, one draw: Yang / Zeyde", "road", "", "24.0165 / 26.9159", ""])
-    header = ["approach", "dictionary", f"PSNR, mean of {draws} draws (dB)", "best draw", "with back-projection"]
-    return "A digit, twice larger, from five others", table(header, rows)
 
 
 def set5():
@@ -169,8 +110,6 @@ def speed():
 
 
 SECTIONS = {
-    "zebra": zebra,
-    "digits": digits,
     "set5": set5,
     "denoise": denoising,
     "inpaint": inpainting,

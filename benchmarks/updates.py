@@ -1,7 +1,6 @@
 """The two-stage methods: recovery of planted dictionaries and speed, compared with dictlearn.
 
 python benchmarks/updates.py recovery [--trials 10]
-python benchmarks/updates.py claim --trials 40
 python benchmarks/updates.py speed
 
 dictlearn and its Numba extra have their own environment, benchmarks/.peers, created on first use.
@@ -91,27 +90,6 @@ def draw(trials):
     return truths, [truth.data for truth in truths], data_seeds + 1_000_000
 
 
-def claim(trials):
-    """Whether BLOTLESS recovers dictionaries better than K-SVD, as its authors claim."""
-    _, _, n_components, sparsity = SHAPE
-    truths, problems, seeds = draw(trials)
-    errors = {}
-    for update in ("blotless", "ksvd"):
-        atoms, _, _ = roadict(problems, seeds, update, n_components, sparsity, ITERATIONS)
-        errors[update] = [dictionary_error(a, truth.dictionary) for a, truth in zip(atoms, truths, strict=True)]
-    gain = np.subtract(errors["ksvd"], errors["blotless"])
-    spread = gain.std(ddof=1) / np.sqrt(trials)
-    verdict = "shows" if gain.mean() > 2 * spread else "does not show beyond chance"
-    body = (
-        f"The same problems, {trials} of them: mean error {np.mean(errors['blotless']):.4f} for blotless, "
-        f"{np.mean(errors['ksvd']):.4f} for ksvd; difference {gain.mean():.4f} ± {spread:.4f} (standard error), "
-        f"blotless better in {int((gain > 0).sum())}. The claim that BLOTLESS is better than K-SVD {verdict} here."
-    )
-    write_section(
-        "Two-stage methods: BLOTLESS and K-SVD", f"python benchmarks/updates.py claim --trials {trials}", body
-    )
-
-
 def recovery(trials):
     n_samples, _, n_components, sparsity = SHAPE
     truths, problems, seeds = draw(trials)
@@ -177,10 +155,10 @@ def speed():
 if __name__ == "__main__":
     warnings.simplefilter("ignore", ConvergenceWarning)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["recovery", "claim", "speed"])
+    parser.add_argument("what", choices=["recovery", "speed"])
     parser.add_argument("--trials", type=int, default=10)
     arguments = parser.parse_args()
     if arguments.what == "speed":
         speed()
     else:
-        {"recovery": recovery, "claim": claim}[arguments.what](arguments.trials)
+        recovery(arguments.trials)
