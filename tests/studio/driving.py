@@ -48,7 +48,14 @@ class Server:
             text=True,
         )
         lines = iter(self.process.stderr.readline, "")  # where ports are taken, the address is not in the first one
-        self.address = next(found[0] for line in lines if (found := re.search(r"http://\S+", line)))
+        said = []
+        for line in lines:
+            said.append(line)
+            if found := re.search(r"http://\S+", line):
+                break
+        else:
+            raise AssertionError(f"the studio did not start: {''.join(said)}")
+        self.address = found[0]
 
     def jobs(self):
         """Process numbers of the jobs that run."""
@@ -90,6 +97,18 @@ class Page:
 
     def one(self, selector):
         return until(lambda: self.browser.find(selector), selector)[0]
+
+    def click(self, selector):
+        """Click the first such element, also if the page replaces it after it was found."""
+
+        def clicked():
+            try:
+                self.one(selector).click()
+            except StaleElementReferenceException:
+                return False
+            return True
+
+        until(clicked, selector)
 
     def upload(self, path, tab="pictures"):
         self.send(path, tab)

@@ -3,7 +3,9 @@
 import asyncio
 import http.client
 import json
+import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from urllib.parse import urlsplit
 
@@ -11,6 +13,8 @@ import pytest
 
 from roadict.studio.guard import Guard
 from roadict.studio.leaving import LeaveQuietly
+
+from .driving import Server
 
 
 def answer(server, method, path, body=None, **headers):
@@ -54,6 +58,17 @@ def test_a_real_studio_answers_only_under_its_own_address(server):
         assert (status, "components" in text) == (403, False), host
         assert "access-control-allow-origin" not in {name.lower() for name in headers}
     assert text == f"The studio is at {server.address.rstrip('/')}, and answers under no other address.\n"
+
+
+def test_studios_that_start_at_once_have_ports_of_their_own(needs_gradio, tmp_path):
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+    with ThreadPoolExecutor() as pool:
+        servers = list(pool.map(Server, folders))
+    codes = [server.stop(signal.SIGTERM)[0] for server in servers]
+    assert len({server.address for server in servers}) == 3
+    assert codes == [128 + signal.SIGTERM] * 3
 
 
 def test_a_real_studio_takes_nothing_from_other_sites(server):

@@ -8,7 +8,9 @@ from PIL import Image
 
 from .driving import PHONE, WIDE, Page, until
 
+FIRST_CARD = "return document.querySelector('#runs .rd-card')?.innerText ?? ''"
 CARDS = "#runs .rd-card:not(.rd-live)"
+RUNS = "return [...document.querySelectorAll('#runs .rd-card button')].map(button => button.dataset.run)"
 TICKED = "return [...document.querySelectorAll('#runs input:checked')].map(box => box.value)"
 ERROR_SHOWN = """const place = document.querySelector('#versus'), error = document.createElement('div');
     error.className = 'rd-panel'; place.append(error);
@@ -47,23 +49,23 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
     assert not asks_before_leaving(page)
     page.reload()
     page.wait_for("Nothing has run yet")
-    card = until(lambda: browser.find(CARDS), "the card")[0]
-    assert card.text.split("\n")[:3] == ["Denoise", "tiny.png", "24 × 24 pixels"]
-    card.find_element("css selector", "button").click()
+    until(lambda: browser.run(FIRST_CARD).split("\n")[:3] == ["Denoise", "tiny.png", "24 × 24 pixels"], "the card")
+    page.click(f"{CARDS} button")
     assert "sigma" in page.wait_for("Done")
     assert len(until(lambda: browser.find("#pictures-slider img"), "the slider")) == 2
     assert "denoise tiny.png" in page.one("#pictures-command .cm-content").text
 
-    browser.find(f"{CARDS} input")[0].click()
-    ticked = browser.run(TICKED)
+    page.click(f"{CARDS} input")
+    ticked = until(lambda: browser.run(TICKED), "the tick")
     denoise(page, tiny, "5")
     until(lambda: len(browser.find(CARDS)) == 2, "another card")
     until(lambda: browser.run(TICKED) == ticked, "the tick at its run, which is the second now")
     assert len(ticked) == 1
     browser.open(server.address, width=390, height=900, phone=True, dark=True)
-    boxes = until(lambda: browser.find(f"{CARDS} input") if len(browser.find(CARDS)) == 2 else [], "the cards")
-    for box in boxes:
-        box.click()
+    until(lambda: len(browser.find(CARDS)) == 2, "the cards")
+    for box in (f"{CARDS}:nth-child({i}) input" for i in (1, 2)):
+        page.click(box)
+    until(lambda: len(browser.run(TICKED)) == 2, "both ticks")
     text = until(lambda: browser.find("#versus .rd-versus"), "the comparison")[0].text
     assert "The two pictures differ by" in text
     assert "--sigma 5" in text
@@ -79,7 +81,7 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
     for part in (".rd-card", ".rd-versus"):
         page.check_everywhere(part, ["#runs", "#versus", "#pictures-file"])
     assert page.errors() == []
-    boxes[0].click()
+    page.click(f"{CARDS} input")
     until(lambda: not browser.find("#versus .rd-versus"), "the end of the comparison")
     assert browser.run(ERROR_SHOWN) != "none"
     after = """const section = document.querySelector("#pictures-view .rd-loupe[data-zoom]");
@@ -87,9 +89,9 @@ def test_runs_survive_a_reload_and_are_compared(no_runs, server, tiny):
         const canvas = section.querySelector("canvas[data-view=after]");
         return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.join()"""
     pixels = []
-    for button in browser.find(f"{CARDS} button"):  # one run after the other: the loupe has the pictures of each
-        button.click()
-        pixels.append(until(lambda: browser.run(after, button.get_attribute("data-run")), "the loupe"))  # noqa: B023
+    for run in browser.run(RUNS):  # one after the other: the loupe has the pictures of each
+        page.click(f"{CARDS} button[data-run='{run}']")
+        pixels.append(until(lambda: browser.run(after, run), "the loupe"))  # noqa: B023
     assert pixels[0] != pixels[1]
     page.one(".rd-clear").click()
     page.driver.switch_to.alert.dismiss()

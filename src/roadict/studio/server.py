@@ -21,6 +21,8 @@ from roadict.studio.leaving import AskBeforeLeaving, LeaveQuietly
 
 FIRST_PORT = 7860
 _PORTS = 100
+_STARTS = 5
+"""Attempts to start a server."""
 
 
 def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[[str], None]) -> NoReturn:
@@ -37,39 +39,17 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
         Called with the page's address and with warnings.
     """
     require("roadict studio", "gradio", *PAGES, extra="studio")
-    chosen = _free_port(host, port)
+    _free_port(host, port)
     with _stopped_by_signals(), own_folder() as folder:
         _configure_gradio(folder / "gradio", host)
         # Gradio reads its settings from the environment as it is imported.
-        from starlette.middleware import Middleware
-
         from roadict.studio.jobs import JobQueue
-        from roadict.studio.page.layout import CSS_FILES, build, theme
+        from roadict.studio.page.layout import build
 
         queue = JobQueue()
         page = build(queue, folder, _store(folder, message))
         try:
-            _, address, _ = page.launch(
-                server_name=f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
-                server_port=chosen,
-                share=False,
-                quiet=True,
-                inbrowser=False,
-                prevent_thread_lock=True,
-                show_error=True,
-                max_file_size=_upload_limit(),
-                enable_monitoring=False,
-                ssr_mode=False,
-                pwa=False,
-                mcp_server=False,
-                footer_links=[],
-                app_kwargs={
-                    "lifespan": _guarded(host, chosen),
-                    "middleware": [Middleware(LeaveQuietly), Middleware(AskBeforeLeaving)],
-                },
-                theme=theme(),
-                css_paths=[charts.CSS_FILE, *CSS_FILES],
-            )
+            address = _launch(page, host, port)
             message(f"studio at {address} (Ctrl-C stops it)")
             if host not in LOCAL:
                 message("anyone who can reach this address can use it and see past runs; there is no password")
@@ -82,6 +62,49 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
             queue.close()
             page.close(verbose=False)
     raise AssertionError("the studio runs until it is stopped")
+
+
+def _launch(page: Any, host: str, port: int | None) -> str:
+    """Serve the page at the port, or at a free one, and return its address.
+
+    Until Gradio listens, a few seconds after a port was found free, another studio may have taken it.
+    """
+    for _ in range(_STARTS):
+        chosen = _free_port(host, port)
+        try:
+            return str(page.launch(**_settings(host, chosen))[1])
+        except OSError:  # taken, or not started in time
+            pass
+    raise ValueError(f"the studio could not start at {host}, port {chosen}; try again, or choose another with --port")
+
+
+def _settings(host: str, port: int) -> dict[str, Any]:
+    """Arguments of Gradio's launch."""
+    from starlette.middleware import Middleware
+
+    from roadict.studio.page.layout import CSS_FILES, theme
+
+    return {
+        "server_name": f"[{host}]" if ":" in host else host,  # IPv6, as Gradio wants it
+        "server_port": port,
+        "share": False,
+        "quiet": True,
+        "inbrowser": False,
+        "prevent_thread_lock": True,
+        "show_error": True,
+        "max_file_size": _upload_limit(),
+        "enable_monitoring": False,
+        "ssr_mode": False,
+        "pwa": False,
+        "mcp_server": False,
+        "footer_links": [],
+        "app_kwargs": {
+            "lifespan": _guarded(host, port),
+            "middleware": [Middleware(LeaveQuietly), Middleware(AskBeforeLeaving)],
+        },
+        "theme": theme(),
+        "css_paths": [charts.CSS_FILE, *CSS_FILES],
+    }
 
 
 def _store(folder: Path, message: Callable[[str], None]) -> Path:
