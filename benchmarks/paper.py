@@ -88,11 +88,11 @@ def store(rows, target):
         raise ValueError(f"the rows take {size:,} bytes compressed, and at most {MAX_STORED:,} may be stored")
     folder = target / "rows"
     folder.mkdir(exist_ok=True)
-    for name in EXPERIMENTS:
-        (folder / f"{name}{PACKED}").unlink(missing_ok=True)
     for name, content in packed.items():
         with atomic_write(folder / f"{name}{PACKED}") as file:
             file.write(content)
+    for name in EXPERIMENTS.keys() - packed.keys():
+        (folder / f"{name}{PACKED}").unlink(missing_ok=True)
     with atomic_write(target / "report.html") as file:
         file.write(make_page(read_folder(folder), [folder]).encode())
 
@@ -159,7 +159,7 @@ def recovery_lines(rows):
             continue
         if not experiment.of_paper:
             continue
-        found = {name: samples_needed(points) for name, points in seeds.items()}
+        found = {name: samples_needed(points) for name, points in seeds.items() if common_seeds(points)}
         labels = {method.name: method.label for method in experiment.methods}
         others = [name for name in labels if name in found and not name.startswith("road")]
         best = min(others, key=lambda name: (found[name].interval.value, last_mean(values[name])), default="")
@@ -173,8 +173,12 @@ def recovery_lines(rows):
 def samples_needed(points):
     """Samples needed, from errors by number of samples and seed: on the seeds that all numbers have."""
     numbers = sorted(points)
-    common = sorted(set.intersection(*(set(points[n]) for n in numbers)))
-    return needed(numbers, [[points[n][seed] for n in numbers] for seed in common], FOUND)
+    return needed(numbers, [[points[n][seed] for n in numbers] for seed in common_seeds(points)], FOUND)
+
+
+def common_seeds(points):
+    """Seeds that all numbers of samples have."""
+    return sorted(set.intersection(*map(set, points.values())))
 
 
 def last_mean(points):

@@ -427,6 +427,25 @@ def test_a_model_that_was_written_is_named_however_late_the_interrupt_is(learn, 
     assert (result.code, result.err.splitlines()[-1]) == (130, "roadict: error: interrupted; out.npz was written")
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "late"),
+    [
+        ("encode out.npz data.npy -o codes.npy", "codes.npy", "numpy.count_nonzero"),
+        ("show out.npz -o atoms.png", "atoms.png", "typer.echo"),
+    ],
+)
+def test_what_other_commands_wrote_is_named_after_an_interrupt(learn, roadict, monkeypatch, command, output, late):
+    def pressed(*arguments, **others):
+        signal.raise_signal(signal.SIGINT)
+
+    learn(EXACT, *SHORT)
+    with monkeypatch.context() as context:
+        context.setattr(late, pressed)
+        result = roadict(*command.split())
+    assert (result.code, result.err.splitlines()[-1]) == (130, f"roadict: error: interrupted; {output} was written")
+    assert Path(output).exists()
+
+
 def test_a_finished_picture_is_written_before_the_program_ends(roadict, tmp_path, monkeypatch, slow_disk):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (24, 24), np.uint8)).save("noisy.png")

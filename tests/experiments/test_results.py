@@ -101,6 +101,17 @@ def test_figures_summary_and_block_from_the_rows_of_two_machines(repository):
     assert (repository / "README.md").read_text(encoding="utf-8") == readme
 
 
+def test_methods_without_common_trials_have_no_number_of_samples():
+    """As in one part of a run that machines share."""
+    rows = [*rows_of("noisy", 3, "road", "m")]
+    of_default = [row for row in rows if row["settings"]["method"]["name"] == "road-defaults"]
+    apart = [row for row in of_default if row["settings"]["seed"] % 2 == row["settings"]["problem"]["n_samples"] % 3]
+    kept = [row for row in rows if row not in of_default or row in apart]
+    (line, *_) = paper.recovery_lines(kept)
+    assert line[2] == "–"
+    assert line[1] != "–"
+
+
 def test_the_stored_rows_make_the_published_page(repository, roadict):
     paper.main([repository / "road", repository / "others"], repository)
     target = repository / "docs" / "results"
@@ -184,8 +195,7 @@ def test_the_ablation_is_the_headline(with_ablation):
     readme = (with_ablation / "README.md").read_text(encoding="utf-8")
     head, _, rest = block("results", readme).partition("\n\n")
     assert head.startswith("Our own claim, that at equal CPU time ROAD finds more dictionaries than the others")
-    assert "does not hold" in head or "holds" in head
-    assert "from fewer than 5 trials" in head
+    assert "the finish: tentative: holds in part, from fewer than 5 trials. At 3 of 7 problems ROAD's" in head
     assert "reproduced" not in head
     table, _, rest = rest.partition("\n\n")
     assert table.splitlines()[0] == (

@@ -74,6 +74,27 @@ def test_solvers_where_runs_end_either_at_0_or_in_a_wrong_minimum():
     assert first.table[1] == ("N = 300", "0.025", "1e-05", "6 of 8")
 
 
+def test_numbers_of_samples_that_differ_are_named():
+    def result(trial):
+        failed = trial.method.name == "road-paper" and trial.problem.n_samples < 400
+        return error(0.1 if failed else 1e-5)
+
+    first, *_ = verdicts(synthetic("solvers", result, 8))
+    assert first.outcome == "not reproduced"
+    assert first.reason.startswith(
+        "At N = 300 clearly fewer than half of the runs end below 0.001 (0 of 8 at N = 300 and 8 of 8 at N = 400)"
+    )
+
+
+def test_others_that_reach_0_are_counted():
+    def result(trial):
+        found = trial.method.name == "road-paper" or (trial.method.name == "ksvd" and trial.seed % 6 == 0)
+        return error(1e-5 if found else 0.05)
+
+    verdict, *_ = verdicts(synthetic("noise-free", result))
+    assert "; so do runs of K-SVD (1 of 6)." in verdict.reason
+
+
 def test_iadmm_near_one_hundredth_by_one_matching_only():
     """As with 20 trials of ours: 0.027 by optimal matching, 0.058 by greedy matching."""
     rows = synthetic("solvers", lambda trial: {"error": 0.027, "error_greedy": 0.058})

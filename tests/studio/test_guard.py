@@ -61,14 +61,14 @@ def test_a_real_studio_answers_only_under_its_own_address(server):
 
 
 def test_studios_that_start_at_once_have_ports_of_their_own(needs_gradio, tmp_path):
-    folders = [tmp_path / name for name in "abc"]
+    folders = [tmp_path / name for name in "ab"]
     for folder in folders:
         folder.mkdir()
     with ThreadPoolExecutor() as pool:
         servers = list(pool.map(Server, folders))
     codes = [server.stop(signal.SIGTERM)[0] for server in servers]
-    assert len({server.address for server in servers}) == 3
-    assert codes == [128 + signal.SIGTERM] * 3
+    assert len({server.address for server in servers}) == 2
+    assert codes == [128 + signal.SIGTERM] * 2
 
 
 def test_a_real_studio_takes_nothing_from_other_sites(server):

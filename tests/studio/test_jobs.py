@@ -69,6 +69,21 @@ def test_a_waiting_job_that_is_cancelled_never_starts(queue, tmp_path):
     assert not mine.started.is_set()
 
 
+def test_a_queue_that_is_being_closed_accepts_no_job(tmp_path, monkeypatch):
+    """Not even while a running job takes its time to end."""
+    made = jobs.JobQueue()
+    late = []
+
+    def cancel(self, owner=None):
+        with pytest.raises(ValueError, match="the studio is being stopped"):
+            made.submit(jobs.Job(ENDLESS, tmp_path, ME))
+        late.append(made.unfinished())
+
+    monkeypatch.setattr(jobs.JobQueue, "cancel", cancel)
+    made.close()
+    assert late == [[]]
+
+
 def test_the_length_of_the_queue_is_bounded(queue, tmp_path):
     waiting = [Slow(tmp_path) for _ in range(jobs.MAX_UNFINISHED)]
     for job in waiting:

@@ -5,10 +5,14 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import warnings
+import zlib
 from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -89,6 +93,42 @@ def test_files_and_problems_that_are_too_large_are_refused(tmp_path, monkeypatch
     with pytest.raises(ValueError, match="use the command line"):
         inputs.check_state((10_000, 101), 100)
     inputs.check_state((10_000, 100), 100)
+    inputs.check_state((10_000, 101), 10_000, blocks=False)
+    with pytest.raises(ValueError, match=r"^10001 atoms × 10000 signals make 100,010,000 numbers"):
+        inputs.check_state((10_000, 101), 10_001, blocks=False)
+
+
+def test_numbers_are_those_that_were_typed():
+    assert inputs.parse_count("Seed", "9007199254740993") == 9007199254740993
+    assert inputs.parse_count("Seed", "1e3") == 1000
+    bound = inputs.parse_number("Error bound", "0.12345678")
+    assert "--epsilon 0.12345678 " in learn_command("data.npy", epsilon=bound).text()
+
+
+def test_a_damaged_picture_is_not_too_large_but_damaged(tmp_path):
+    path = tmp_path / "cut.png"
+    Image.new("L", (20, 20)).save(path)
+    header = b"IHDR" + path.read_bytes()[16:21]  # shorter than headers are
+    path.write_bytes(path.read_bytes()[:8] + struct.pack(">I", 5) + header + struct.pack(">I", zlib.crc32(header)))
+    assert not inputs.is_too_large(path)
+    with pytest.raises(ValueError, match=r"^cut\.png is damaged or cut short"):
+        inputs.read_picture(path)
+
+
+def test_pictures_and_tables_that_are_read_at_once_keep_warnings_apart(tmp_path):
+    """As three handlers of a page do when a picture is dropped."""
+    Image.fromarray(np.zeros((500, 500), np.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "a.csv").write_text(",x,y\n0,1.5,2\n1,2.5,1\n2,1,3\n")
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(8) as pool:
+        pictures = [
+            pool.submit(read, tmp_path / "a.png")
+            for read in (inputs.read_picture, inputs.is_too_large, inputs.read_mask) * 30
+        ]
+        tables = [pool.submit(inputs.read_table_and_notes, tmp_path / "a.csv") for _ in range(30)]
+    assert all(len(table.result()[1]) == 1 for table in tables)
+    assert len([picture.result() for picture in pictures]) == 90
+    assert warnings.filters == before
 
 
 def test_files_of_the_other_tab_are_sent_there(tmp_path):
@@ -276,6 +316,15 @@ def test_a_port_that_is_taken_is_refused(monkeypatch):
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=rf"port {port} \(.+\); choose another with --port"):
             serve("127.0.0.1", port, open_browser=False, message=print)
+
+
+def test_a_port_must_be_free_at_127_0_0_1_for_other_hosts_too():
+    """Gradio asks for it, whatever the host."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=rf"port {port} \(.+\); choose another with --port"):
+            server._free_port("::1", port)
+    assert server._free_port("::1", port) == port
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGHUP")

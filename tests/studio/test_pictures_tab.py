@@ -30,7 +30,7 @@ def test_the_form_of_a_past_run_gives_its_command_again(unseen, files):
     given = [
         (
             "-clear.png",
-            {"task": "upscale", "scale": 4, "seed": "3"},
+            {"task": "upscale", "scale": 4, "seed": "3", "sigma": "of denoising alone"},
             "upscale {} -o {}-enlarged.png --scale 4 --seed 3",
         ),
         ("tiny.png", {"task": "denoise", "sigma": "7.5"}, "denoise {} -o {}-denoised.png --sigma 7.5 --seed 0"),

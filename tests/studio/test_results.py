@@ -13,6 +13,7 @@ from PIL import Image
 from skimage.data import camera
 
 from roadict import ROAD, ROADCV, load
+from roadict.cli import summary
 from roadict.drawing.charts import Mark
 from roadict.pictures import SuperResolution
 from roadict.plotting import found_atoms
@@ -144,6 +145,12 @@ def test_atoms_that_are_not_certain_are_not_green(tmp_path):
     assert verdict.verdict(job, model).notes[0].startswith("9 signals for 10 atoms: such atoms are not to be trusted.")
     job.status.lines = ["no two starts agree: --stability tells which atoms to trust, and -k auto finds their number"]
     assert verdict.messages(job) == []
+    model.cv_results_ = {}  # as if their number was found in the data
+    for codes in (model.codes_, None):
+        model.codes_ = codes
+        job.status.lines = [summary._doubts(model), "model: out.npz"]
+        assert job.status.lines[0]
+        assert verdict.messages(job) == ["model: out.npz"]
 
 
 def test_a_run_that_was_stopped_says_what_it_has_not_found(tmp_path):

@@ -68,6 +68,12 @@ def test_signs_and_known_atoms_are_learned_as_on_the_command_line(learn, roadict
     assert min(model.components_.min(), model.codes_.min()) >= 0
 
 
+def test_a_job_without_a_folder_ends_in_an_error_and_the_button_is_enabled_again(learn):
+    [(panel, command)] = learn({"data": "signals.npy", "homeless": True})
+    assert "No such file or directory" in panel
+    assert command is None
+
+
 def test_every_choice_of_signs_has_its_option(learn, learned):
     fields = {"data": "signals.npy", "n_components": "8", "epsilon": "0.5", "seed": "3", "learned": learned}
     choices = {"Codes nonnegative": " --positive codes", "Atoms nonnegative": " --positive atoms"}

@@ -1,10 +1,11 @@
 """A tab in a page that nobody sees, in a process of its own, as Gradio leaves event loops open.
 
 Its arguments are a folder and the name of the tab. Reads from standard input a list of clicks on "Learn" or "Run", each
-as values of fields by their names, and "damaged" where the result is to be damaged before it is shown; writes for each
-the panel, the command and whether the button is enabled again, and the result to result-0.npz, result-1.npz and so on
-in its folder. A click with "again" has the fields that the form gets when the latest past run is opened. Instead of a
-click there may be a form, "saved" in a browser; it writes the fields that are filled with it.
+as values of fields by their names, "damaged" where the result is to be damaged before it is shown, and "homeless" where
+the folder of jobs has gone; writes for each the panel, the command and whether the button is enabled again, and the
+result to result-0.npz, result-1.npz and so on in its folder. A click with "again" has the fields that the form gets
+when the latest past run is opened. Instead of a click there may be a form, "saved" in a browser; it writes the fields
+that are filled with it.
 
 Signals are learned from, unless a click names a model as "learned": the result is then a copy of that. For pictures,
 whose commands take longer, it is a copy of the picture.
@@ -47,11 +48,13 @@ def main():
     with gr.Blocks(analytics_enabled=False) as page:
         past = Runs(folder / "jobs", folder / "store")
         kind = {"signals": SignalsTab, "pictures": PicturesTab}[sys.argv[2]]
-        tab = kind(queue, past, Strip(queue, past), folder / "samples")
+        tab = kind(queue, past, Strip(queue, past, lasting=True), folder / "samples")
     run_command = Job._run_command
     shown = []
     for i, values in enumerate(json.load(sys.stdin)):
-        past.damaged = values.get("damaged", False)
+        past.damaged = values.pop("damaged", False)
+        if values.pop("homeless", False):
+            shutil.rmtree(folder / "jobs")
         if kind is PicturesTab:
             Job._run_command = copied(None)
         elif "learned" in values:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roadict.cli.console import check_output, naming_places, progress_bar, save, showing_warnings
+from roadict.cli.console import (
+    check_output,
+    naming_places,
+    progress_bar,
+    save,
+    showing_warnings,
+    telling_what_was_written,
+)
 from roadict.cli.help import add_command
 from roadict.cli.options import (
     AlgorithmOption,
@@ -104,7 +111,9 @@ def encode(
                 np.savez_compressed(file, codes=codes)
 
     save(write, output)
-    if not quiet:
+    if quiet:
+        return
+    with telling_what_was_written([output]):
         per_sample = (codes.nnz if sparse else np.count_nonzero(codes)) / n_samples
         count = plural(n_samples, "sample")
         typer.echo(f"{count}, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")

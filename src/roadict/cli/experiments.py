@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roadict.cli.console import SIGNAL_BASE, check_output, progress_bar
+from roadict.cli.console import SIGNAL_BASE, check_output, progress_bar, telling_what_was_written
 from roadict.cli.help import add_command
 from roadict.cli.options import QuietOption
 from roadict.extras import PAGES, require
@@ -137,14 +137,16 @@ def report(
     rows = read_folders(given)
     target = out or given[0] / "report.html"
     check_output(target, (".html",))
-    page = make_page(rows, given)
+    page, judged = make_page(rows, given), shown_verdicts(rows)
     try:
         with atomic_write(target) as file:
             file.write(page.encode())
     except OSError as failure:
         raise unwritable(target, failure) from None
-    if not quiet:
-        for verdict in shown_verdicts(rows):
+    if quiet:
+        return
+    with telling_what_was_written([target]):
+        for verdict in judged:
             incomplete = f" ({verdict.rows} of {verdict.planned} rows)" if verdict.rows < verdict.planned else ""
             typer.echo(f"{verdict.label}: {verdict.experiment}, {verdict.claim}{incomplete}")
         typer.echo(f"page: {target}")

@@ -136,15 +136,15 @@ def upscale(
             message=None if quiet else say,
         )
     _write(output, big)
-    if original is not None and compare is not None:
-        from roadict.pictures.training import enlarge
+    with telling_what_was_written([output]):
+        if original is not None and compare is not None:
+            from roadict.pictures.training import enlarge
 
-        unit = dtypes.white(small)
-        bigger = enlarge(dtypes.split(small, unit).colour, scale)
-        plain = dtypes.join(dtypes.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
-        with telling_what_was_written([output]):
+            unit = dtypes.white(small)
+            bigger = enlarge(dtypes.split(small, unit).colour, scale)
+            plain = dtypes.join(dtypes.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
             _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
-    _done(output, big, quiet)
+        _done(output, big, quiet)
 
 
 def denoise(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from roadict.cli.console import check_output
+from roadict.cli.console import check_output, telling_what_was_written
 from roadict.cli.help import add_command
 from roadict.cli.options import ModelArgument, QuietOption
 from roadict.cli.stability import stability_summary, stability_table
@@ -38,7 +38,9 @@ def show(
     title = f"{plural(len(model.components_), 'atom')} of {plural(model.n_features_in_, 'feature')}"
     stability = getattr(model, "atom_stability_", None)
     save_figure(atoms_figure(model.components_, title, model.atom_usage_, stability), output)
-    if not quiet:
+    if quiet:
+        return
+    with telling_what_was_written([output]):
         if stability is not None:
             typer.echo(stability_table(stability, model.atom_usage_))
             typer.echo(stability_summary(stability))

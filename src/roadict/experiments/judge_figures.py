@@ -124,14 +124,17 @@ def _exact_reaches_zero(rows: list[Row]) -> Verdict:
     if both.missing:
         return Verdict("solvers", claim, TOO_FEW, both.missing)
     order: list[Outcome] = ["not reproduced", "partly", "reproduced"]
-    outcome = min((reaches_zero(both.at(PAPER, n)) for n in both.numbers), key=order.index)
+    outcomes = {n: reaches_zero(both.at(PAPER, n)) for n in both.numbers}
+    outcome = min(outcomes.values(), key=order.index)
     words = {
-        "reproduced": "At least nine runs in ten end",
-        "partly": "Some runs, but not nine in ten, end",
-        "not reproduced": "Clearly fewer than half of the runs end",
-    }
+        "reproduced": "at least nine runs in ten end",
+        "partly": "some runs, but not nine in ten, end",
+        "not reproduced": "clearly fewer than half of the runs end",
+    }[outcome]
+    where = [f"{n:g}" for n in both.numbers if outcomes[n] == outcome]
+    words = words[0].upper() + words[1:] if len(where) == len(outcomes) else f"At N = {listed(where)} {words}"
     counts = listed(f"{count_zeros(both.at(PAPER, n))} at N = {n:g}" for n in both.numbers)
-    reason = f"{words[outcome]} below {ALMOST_ZERO:g} ({counts}){_wrong_minimum(both.errors[PAPER])}."
+    reason = f"{words} below {ALMOST_ZERO:g} ({counts}){_wrong_minimum(both.errors[PAPER])}."
     head = ("", "mean error", "median", f"below {ALMOST_ZERO:g}")
     lines = [
         (f"N = {n:g}", short(own.mean()), short(np.median(own)), count_zeros(own))
@@ -199,7 +202,7 @@ def _fewer_samples_no_floor(rows: list[Row], panel: str) -> Verdict:
         whole = min(signs.values()) > 0 and zero == "reproduced" and all(floors.values())
         outcome = "reproduced" if whole else "partly"
     reached = _zero_words(both.at(PAPER, most), zero, "its")
-    reason = f"ROAD needs {_fewer_words(signs)}; at N = {most:g}, {reached}; {_floor_words(floors)}."
+    reason = f"ROAD needs {_fewer_words(signs)}; at N = {most:g}, {reached}; {_floor_words(both, most, floors)}."
     return Verdict("noise-free", claim, outcome, reason, both.trials, both.table(most, with_needed=True))
 
 
@@ -220,9 +223,9 @@ def _zero_words(errors: NDArray[np.float64], zero: Outcome, owner: str) -> str:
     return f"{only}{count} of {owner} {number} runs{but} end below {ALMOST_ZERO:g}"
 
 
-def _floor_words(floors: dict[str, bool]) -> str:
-    reached = [NAMES[name] for name, floor in floors.items() if not floor]
-    return f"many of {listed(reached)} do so, too" if reached else "few or none of the others do"
+def _floor_words(both: Compared, number: float, floors: dict[str, bool]) -> str:
+    reached = [f"{NAMES[name]} ({count_zeros(both.at(name, number))})" for name, floor in floors.items() if not floor]
+    return f"so do runs of {listed(reached)}" if reached else "few or none of the others do"
 
 
 def judge_noisy(rows: list[Row]) -> list[Verdict]:
@@ -260,5 +263,5 @@ def _found_by_road_only(rows: list[Row], panel: str) -> Verdict:
     elif zero == "partly" and (ahead or all(floors.values())):
         outcome = "partly"
     reached = _zero_words(both.at(PAPER, most), zero, "ROAD's")
-    reason = f"At N = {most:g}, {reached}; {_floor_words(floors)}."
+    reason = f"At N = {most:g}, {reached}; {_floor_words(both, most, floors)}."
     return Verdict("bernoulli", claim, outcome, reason, both.trials, both.table(most))

@@ -29,7 +29,7 @@ _FORMATS = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jp
 _MODES = ("L", "LA", "RGB", "RGBA")
 _VECTOR_FORMATS = ("EPS", "WMF")
 # What Pillow and tifffile raise on damaged files, depending on the damaged bytes.
-_DAMAGE = (
+DAMAGE = (
     OSError,
     SyntaxError,
     ValueError,
@@ -46,8 +46,8 @@ _JPEG_QUALITY = 95
 _JPEG_SIDE = 65_500
 _ORIENTATION, _PHOTOMETRIC, _PLANES, _BITS = 274, 262, 284, 258  # tags of TIFF
 _WHITE_IS_ZERO, _SEPARATE_PLANES = 0, 2
-_BOUND = threading.Lock()
-"""Pillow's bound is one for the whole process."""
+ONE_AT_A_TIME = threading.RLock()
+"""Pillow's bound and the filters of warnings are those of the whole process, and the studio has several threads."""
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else it logs damaged files next to our one line
 
@@ -81,7 +81,7 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
     if not raw:
         _refuse(path, "is empty", "save or copy it again")
     try:
-        with warnings.catch_warnings():
+        with ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of metadata, harmless; and of sizes, which are refused below
             with opened(io.BytesIO(raw)) as image:
                 return _pixels(path, raw, image)
@@ -91,7 +91,7 @@ def read_picture(path: str | os.PathLike[str]) -> Pixels:
         _refuse(path, "is no picture in a format that roadict reads", "convert it to PNG, TIFF, JPEG or BMP")
     except PictureFileError:
         raise
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise PictureFileError(f"{os.fspath(path)} is damaged or cut short; save or copy it again") from error
 
 
@@ -104,7 +104,7 @@ def opened(source: str | os.PathLike[str] | io.BytesIO) -> Iterator[Image.Image]
     PIL.Image.DecompressionBombError
         If it has more.
     """
-    with _BOUND:
+    with ONE_AT_A_TIME:
         before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, MAX_PIXELS
         try:
             image = Image.open(source)

@@ -8,9 +8,11 @@ def duration(seconds: float) -> str:
     --------
     >>> duration(0.25), duration(75), duration(7300)
     ('0.2 s', '1 min 15 s', '2 h 1 min')
+    >>> duration(9.97), duration(59.7)
+    ('10 s', '1 min 0 s')
     """
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if round(seconds) < 60:
+        return f"{seconds:.1f} s" if round(seconds, 1) < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 

@@ -91,7 +91,7 @@ def picture_command(
     if task == "upscale":
         options = ["--scale", str(scale)]
     elif task == "denoise" and sigma is not None:
-        options = ["--sigma", f"{sigma:g}"]
+        options = ["--sigma", _written(sigma)]
     elif task == "inpaint" and mask is not None:
         options = ["--mask", _path_argument(mask)]
     return _command(task, picture, output, options, seed)
@@ -138,12 +138,23 @@ def learn_command(
     if fixed is not None:
         options += ["--fixed", _path_argument(fixed)]
     if epsilon is not None:
-        options += ["--epsilon", f"{epsilon:g}"]
+        options += ["--epsilon", _written(epsilon)]
     if missing:
         options += ["--missing"]
     if stability:
         options += ["--stability"]
     return _command("learn", data, f"{PurePath(data).stem}-model.npz", options, seed)
+
+
+def _written(value: float) -> str:
+    """A number with all of its digits.
+
+    Examples
+    --------
+    >>> _written(20.0), _written(0.12345678)
+    ('20', '0.12345678')
+    """
+    return repr(value).removesuffix(".0")
 
 
 def _command(name: str, source: str, output: str, options: list[str], seed: int) -> Command:

@@ -6,7 +6,6 @@ import math
 import os
 import re
 import shutil
-import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,14 +26,12 @@ MAX_TABLE_BYTES = 32 * 2**20
 MAX_PIXELS = 4_000_000
 """Larger pictures are shrunk or cut first: they would take long."""
 MAX_STATE = 100_000_000
-"""Atoms × features × samples; ROAD holds a little more than two arrays of this size."""
+"""Atoms × entries × signals; ROAD holds a little more than two arrays of this size."""
 _NO_PICTURES = (".npy", ".csv", ".tsv")
 TABLES = (*_NO_PICTURES, ".txt")  # a text may be anything
 PICTURES = (*files.SUFFIXES, ".gif", ".webp")
 _OF_SIGNALS = {"(n_samples, n_features)": "(signals, entries)", "one sample on each line": "one signal on each line"}
 """On the page a sample is something to try."""
-_ONE_AT_A_TIME = threading.Lock()
-"""Warnings are caught for the whole process, and pages are served by several threads."""
 PREVIEW = 640
 """Pixels of the longer side of a preview."""
 
@@ -77,11 +74,11 @@ def read_mask(path: str | os.PathLike[str]) -> NDArray[Any]:
 def is_too_large(path: str | os.PathLike[str]) -> bool:
     """Whether a picture has more than ``MAX_PIXELS``, by its header: it is not decompressed.
 
-    Not if it has so many that nothing reads it: it cannot be made smaller either.
+    Not if it has so many that nothing reads it, or is damaged: it cannot be made smaller either.
     """
-    with warnings.catch_warnings():
+    with files.ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of more pixels than are read
-        with contextlib.suppress(OSError, Image.DecompressionBombError), files.opened(path) as image:
+        with contextlib.suppress(*files.DAMAGE, Image.DecompressionBombError), files.opened(path) as image:
             return image.width * image.height > MAX_PIXELS
     return False
 
@@ -102,21 +99,21 @@ def read_table_and_notes(path: str | os.PathLike[str]) -> tuple[NDArray[Any], li
             "open it in the tab “Pictures”" if file.suffix.lower() in PICTURES else "convert it, one signal per row"
         )
         raise ValueError(f"{file.name} is none of {', '.join(TABLES)}; {remedy}")
-    with _ONE_AT_A_TIME, _without_folder(file), warnings.catch_warnings(record=True) as caught:
+    with files.ONE_AT_A_TIME, _without_folder(file), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         data = read_matrix(file)
     return data, [str(warning.message).replace(f"{file.parent}{os.sep}", "") for warning in caught]
 
 
-def check_state(shape: tuple[int, ...], n_components: int | None) -> None:
-    """Refuse a problem that would not fit in memory."""
+def check_state(shape: tuple[int, ...], n_components: int | None, *, blocks: bool = True) -> None:
+    """Refuse a problem that would not fit in memory: ROAD's blocks, or the codes of a method without them."""
     n_samples, n_features = shape
     atoms = 2 * n_features if n_components is None else n_components
-    if (numbers := atoms * n_features * n_samples) > MAX_STATE:
-        sizes = f"{plural(atoms, 'atom')} x {plural(n_features, 'feature')} x {plural(n_samples, 'sample')}"
+    if (numbers := atoms * n_samples * (n_features if blocks else 1)) > MAX_STATE:
+        sizes = [plural(atoms, "atom"), plural(n_features, "entry"), plural(n_samples, "signal")]
         raise ValueError(
-            f"{sizes} make {numbers:,} numbers; the studio accepts at most {MAX_STATE:,}: choose fewer atoms or "
-            "samples, or use the command line"
+            f"{' × '.join(sizes if blocks else sizes[::2])} make {numbers:,} numbers; the studio accepts at "
+            f"most {MAX_STATE:,}: choose fewer atoms or signals, or use the command line"
         )
 
 
@@ -130,10 +127,10 @@ def parse_number(name: str, text: str, default: str = "auto") -> float | None:
     """
     if text.strip() in ("", default):
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value: float = math.nan
+    for kind in (float, int):  # exactly, if it is a whole number
+        with contextlib.suppress(ValueError):
+            value = kind(text)
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} is {text.strip()}; it must be a number of 0 or more, or {default}")
     return value

@@ -275,12 +275,15 @@ class JobQueue:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="roadict-job")
         self._unfinished: list[Job] = []
         self._closed: set[str] = set()
+        self._ended = False
         self._lock = threading.Lock()
 
     def submit(self, job: Job) -> None:
         """Add a job to the queue."""
         with self._lock:
             self._unfinished = [other for other in self._unfinished if not other.ended.is_set()]
+            if self._ended:
+                raise ValueError("the studio is being stopped; start it again to run more")
             if len(self._unfinished) >= MAX_UNFINISHED:
                 raise ValueError(f"{len(self._unfinished)} jobs are waiting already; try again when some are done")
             job.abandoned = job.owner.page in self._closed  # while its inputs were copied
@@ -332,7 +335,9 @@ class JobQueue:
         return None
 
     def close(self) -> None:
-        """Cancel all jobs and accept no more."""
+        """Accept no more jobs, and cancel all."""
+        with self._lock:
+            self._ended = True
         self.cancel()
         self._worker.shutdown()
 

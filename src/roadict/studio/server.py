@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import sys
-import threading
+import time
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -47,7 +47,8 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
         from roadict.studio.page.layout import build
 
         queue = JobQueue()
-        page = build(queue, folder, _store(folder, message))
+        store = _store(folder, message)
+        page = build(queue, folder, store)
         try:
             address = _launch(page, host, port)
             message(f"studio at {address} (Ctrl-C stops it)")
@@ -55,13 +56,14 @@ def serve(host: str, port: int | None, *, open_browser: bool, message: Callable[
                 message("anyone who can reach this address can use it and see past runs; there is no password")
             if open_browser:
                 webbrowser.open(address)
-            threading.Event().wait()
+            while True:
+                time.sleep(3600)  # on Windows Ctrl-C ends a sleep, and not the wait for an event
         except KeyboardInterrupt:
-            raise WorkStoppedError("the studio has stopped; finished runs are kept for a week") from None
+            kept = "" if store.is_relative_to(folder) else "; finished runs are kept for a week"
+            raise WorkStoppedError(f"the studio has stopped{kept}") from None
         finally:
             queue.close()
             page.close(verbose=False)
-    raise AssertionError("the studio runs until it is stopped")
 
 
 def _launch(page: Any, host: str, port: int | None) -> str:
@@ -157,7 +159,10 @@ def _configure_gradio(folder: Path, host: str) -> None:
 
 
 def _free_port(host: str, port: int | None) -> int:
-    """Return the port if it is free, or the first free one."""
+    """Return the port if it is free, or the first free one.
+
+    Gradio wants it at 127.0.0.1 too, whatever the host.
+    """
     if port is not None and not 1 <= port <= 65535:
         raise ValueError(f"--port {port} must be between 1 and 65535")
     try:
@@ -165,21 +170,27 @@ def _free_port(host: str, port: int | None) -> int:
     except OSError:
         raise ValueError(f"--host {host} is no address; use 127.0.0.1 for this machine alone") from None
     for candidate in range(FIRST_PORT, FIRST_PORT + _PORTS) if port is None else [port]:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            if sys.platform != "win32":  # as the server does; on Windows it would let two listen at one port
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, candidate))
-            except PermissionError:
-                raise ValueError(f"--port {candidate} needs an administrator; choose one above 1023") from None
-            except OSError as failure:
-                if port is not None:
-                    raise ValueError(
-                        f"cannot listen at {host}, port {port} ({failure.strerror}); choose another with --port"
-                    ) from None
-                continue
-            return candidate
+        try:
+            _bind(family, host, candidate)
+            _bind(socket.AF_INET, "127.0.0.1", candidate)
+        except PermissionError:
+            raise ValueError(f"--port {candidate} needs an administrator; choose one above 1023") from None
+        except OSError as failure:
+            if port is not None:
+                raise ValueError(
+                    f"cannot listen at {host}, port {port} ({failure.strerror}); choose another with --port"
+                ) from None
+            continue
+        return candidate
     raise ValueError(f"ports {FIRST_PORT} to {FIRST_PORT + _PORTS - 1} of {host} are taken; choose one with --port")
+
+
+def _bind(family: int, host: str, port: int) -> None:
+    """Raise OSError if a port cannot be had."""
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        if sys.platform != "win32":  # as the server does; on Windows it would let two listen at one port
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, port))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ MARK = "Mark atoms that are not to be trusted"
 """Labels of the page's fields. With ``FIND`` ticked ``NUMBERS`` replaces ``ATOMS``, and the error bound is fixed."""
 _CLAUSE, _HALVES = "has not converged", " of halves "
 """In the warning of a fit, which the verdict words anew, and in that of the stability, which only loses parameters."""
-_OPTION = " -k auto "
+_DOUBTS = ("no two starts agree: ", ": such atoms are not to be trusted; ")
 """In the command's advice on atoms that are not certain."""
 _DENSE = " the codes are hardly sparse: "
 """In its advice on these."""
@@ -55,7 +55,7 @@ def verdict(job: Job, model: Any) -> Verdict:
 
 def messages(job: Job) -> list[str]:
     """Messages of the command without the advice that the verdict words for the page."""
-    worded = (_DENSE, _OPTION, STOPPED_EARLY)
+    worded = (_DENSE, *_DOUBTS, STOPPED_EARLY)
     return [line for line in job.messages if not any(part in line for part in worded)]
 
 

@@ -61,7 +61,7 @@ def build(queue: JobQueue, folder: Path, store: Path) -> Any:
     past = PastRuns(jobs, store)
     with gr.Blocks(title="roadict studio", analytics_enabled=False, delete_cache=(_DAY, _DAY)) as page:
         gr.HTML(_HEADING, **PLAIN)
-        strip = Strip(queue, past)
+        strip = Strip(queue, past, lasting=not store.is_relative_to(folder))
         with gr.Tabs() as tabs:
             with gr.Tab("Pictures", id="pictures"):
                 pictures = PicturesTab(queue, past, strip, samples)

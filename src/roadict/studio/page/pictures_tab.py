@@ -239,7 +239,7 @@ class PicturesTab(Tab):
                 task,
                 name,
                 scale=scale,
-                sigma=inputs.parse_number(NOISE, sigma),
+                sigma=inputs.parse_number(NOISE, sigma) if task == "denoise" else None,
                 mask=mask,
                 seed=inputs.parse_count(SEED, seed, 0) or 0,
             )

@@ -207,7 +207,7 @@ class SignalsTab(Tab):
                 raise ValueError(f"{ATOMS} is {_AUTO}; enter a number or “{_TWICE}”, or tick “{FIND}”")
             else:
                 atoms = inputs.parse_count(ATOMS, n_components, default=_TWICE)
-                inputs.check_state(data.shape, atoms)
+                inputs.check_state(data.shape, atoms, blocks=method == ROAD)
             empty = int(np.isnan(data).sum())
             if empty and not missing:
                 tick = (

@@ -23,9 +23,10 @@ class Strip:
     past : PastRuns
     """
 
-    def __init__(self, queue: JobQueue, past: PastRuns) -> None:
+    def __init__(self, queue: JobQueue, past: PastRuns, *, lasting: bool) -> None:
         self._queue = queue
         self._past = past
+        self._lasting = lasting
         self.cards = gr.HTML(elem_id="runs", js_on_load=_SCRIPT.read_text("utf-8"), **PLAIN)
         self.versus = gr.HTML(elem_id="versus", **PLAIN)
         self.cards.compare(self._compare, None, self.versus, **QUIET)
@@ -35,8 +36,10 @@ class Strip:
         """Cards for a page."""
         jobs = [job for job in self._queue.unfinished() if job.owner.page == page]
         runs = self._past.listed()
+        if not (jobs or runs):
+            return ""
         times = {run.id: when(run.when) for run in runs}
-        return render("studio", "strip.html", jobs=jobs, runs=runs, times=times) if jobs or runs else ""
+        return render("studio", "strip.html", jobs=jobs, runs=runs, times=times, lasting=self._lasting)
 
     def _compare(self, event: gr.EventData) -> str:
         chosen = [str(name) for name in event.runs]

@@ -235,13 +235,16 @@ class Tab(ABC):
         """
         waiting = panels.idle("One moment", "The job is being prepared.")
         yield {**self._running(True), self.panel: waiting, **self._nothing()}
-        folder = self._past.new_folder()
+        folder = None
         try:
+            folder = self._past.new_folder()
             job = Job(prepare(folder), folder, self._owner(request), self._past.settle)
             self._queue.submit(job)
-        except (ValueError, OSError) as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            yield {self.panel: panels.error(str(error)), **self._running(False)}
+        except Exception as error:  # whatever it is, the page must not wait for a job that there is not
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            said = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
+            yield {self.panel: panels.error(said), **self._running(False)}
             return
         yield from self.watch(job)
 
