@@ -147,7 +147,14 @@ def claims(rows):
     parts = [f"{number[outcome]} {words[outcome]}" for outcome in OUTCOMES if number[outcome]]
     if tentative := sum(verdict.tentative for verdict in found):
         parts.append(f"{tentative} tentative, from fewer than {MIN_TRIALS} trials")
-    return f"Of the paper's {len(found)} claims: {', '.join(parts)}."
+    return f"Of the paper's {len(found)} claims: {', '.join(parts)}.{unfinished(found)}"
+
+
+def unfinished(found):
+    """Which experiments lack rows, in words."""
+    counts = {EXPERIMENTS[verdict.experiment].paper: (verdict.rows, verdict.planned) for verdict in found}
+    parts = [f"{name} has {rows:,} of {planned:,} rows" for name, (rows, planned) in counts.items() if rows < planned]
+    return f" Not complete: {', '.join(parts)}." if parts else ""
 
 
 def recovery_lines(rows):

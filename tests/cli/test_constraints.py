@@ -201,7 +201,7 @@ def test_a_run_resumes_with_the_same_constraints_only(roadict, here):
     [
         (("--positive", "all"), "--positive all must be codes, atoms or both"),
         (("--fixed", "none.npy"), "none.npy does not exist"),
-        (("--fixed", "two.npz"), "two.npz holds 2 arrays (atoms, others); pass one of them as the key, or one array"),
+        (("--fixed", "two.npz"), "two.npz holds 2 arrays (atoms, others); pass one of them with --key, or one array"),
         (("--fixed", "nan.npy"), "--fixed contains NaN or infinity; all its entries must be finite"),
         (("--fixed", "narrow.npy"), "--fixed has 5 columns, but X has 6 features; pass atoms of that width"),
         (("--fixed", "zero.npy"), "--fixed has 1 zero row (first: 2); every atom needs a direction"),

@@ -43,6 +43,25 @@ def test_float32_stays_and_the_number_of_atoms_has_a_default(roadict, folder):
     assert load("out.npz").components_.shape == (12, 6)
 
 
+def test_features_that_are_the_same_in_all_samples_are_named(roadict, folder):
+    data = DATA.copy()
+    data[:, [1, 4]] = 7.0
+    np.save("flat.npy", data)
+    said = "roadict: warning: flat.npy: features 2, 5 are the same in all samples, which atoms learn before all else"
+    learn = ("learn", "flat.npy", "-k", 8, "-o", "out.npz", *SHORT)
+    assert f"{said}; subtract the mean of each feature first\n" in roadict(*learn).err
+    assert "same in all samples" not in roadict("learn", "data.npy", "-k", 8, "-o", "out.npz", *SHORT).err
+    assert "same in all samples" not in roadict(*learn, "--positive", "codes").err
+
+
+def test_more_coefficients_than_features_are_refused(roadict, folder):
+    options = ("learn", "data.npy", "-k", 8, "-o", "out.npz", "--method", "ksvd", "--sparsity")
+    assert roadict(*options, 6).code == 0
+    Path("out.npz").unlink()
+    assert_refused(roadict(*options, 7), "--sparsity 7 must be at most 6, the number of features")
+    assert not Path("out.npz").exists()
+
+
 def test_options_reach_the_model(roadict, folder):
     roadict("learn", "data.npy", "-k", 8, "-o", "a.npz", "--rho", "7.5", "--epsilon", "0.2", "--max-iter", 9)
     model = load("a.npz")

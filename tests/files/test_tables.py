@@ -111,6 +111,19 @@ def test_an_index_is_left_out_with_a_message(write, text):
     assert position(path, 1, 0) == "line 3, column 2"
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_named_column_that_counts_the_rows_is_kept_with_a_warning(tmp_path, first):
+    file = tmp_path / "lab.csv"
+    rows = [f"{i + first},{i * i % 7},{-i}" for i in range(12)]
+    file.write_text("\n".join(["id,a,b", *rows]))
+    with pytest.warns(
+        UserWarning, match="a first column that only counts the rows, and is learned from like the others"
+    ):
+        assert read_matrix(file).shape == (12, 3)
+    file.write_text("\n".join(["id,a,b", *rows[:5], *rows[6:]]))
+    assert read_matrix(file).shape == (11, 3)  # warnings are errors
+
+
 def test_an_index_does_not_hide_errors(write):
     text = ",a,b\n0,1,2\n1,3,{}\n"
     for cell, message in (("x", "'x' in line 3, column 3"), ("4,5", "4 cells in line 3 and 3 in its first row")):

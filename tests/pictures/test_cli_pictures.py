@@ -144,6 +144,13 @@ def test_denoise_and_inpaint(program, folder):
     assert code == 0, err
     holes, ours = (float(line.split()[2]) for line in out.splitlines()[:2])
     assert ours > holes + 10
+    assert "shade" not in err
+    mask = read_picture("mask.png")
+    write_picture(
+        "soft.png", np.where(mask > 0, np.uint8(255), np.uint8(0)) - (np.cumsum(mask > 0) < 9).reshape(mask.shape)
+    )
+    _, _, err = program("inpaint", "holes.png", "-o", "filled.png", "--mask", "soft.png")
+    assert "soft.png has 1 shade between black and its lightest; all but black is missing" in err
 
 
 OUT = ("-o", "out.png")

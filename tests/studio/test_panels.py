@@ -13,6 +13,14 @@ def shown(share, text, left):
     return panels.progress(job, 0)
 
 
+def test_a_cancelled_job_that_still_runs_says_so(tmp_path):
+    job = jobs.Job(commands.learn_command("data.npy"), tmp_path, "me")
+    job.state = "running"
+    assert "Cancelling" not in panels.progress(job, 0)
+    job.state = "cancelled"
+    assert "Cancelling" in panels.progress(job, 0)
+
+
 def test_compiling_before_the_first_step_has_no_share_to_show():
     panel = shown(0.0, "compiling kernels, first run only: 3 of 7", "about 8 s left to compile")
     assert "<p>0 % · about 8 s left to compile · compiling kernels, first run only: 3 of 7</p>" in panel

@@ -263,7 +263,7 @@ def test_samples_can_be_read(make, tmp_path):
 def test_the_panel_shows_the_messages_of_the_command_until_there_is_progress():
     job = jobs.Job(Command((), "x"), None, "me")
     job.state = "running"
-    assert "The first run on a machine compiles" in panels.progress(job, 0)
+    assert "Starting" in panels.progress(job, 0)
     job.status.read("training on 12 pictures, once")
     assert "training on 12 pictures, once" in panels.progress(job, 0)
 

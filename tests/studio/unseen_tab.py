@@ -97,6 +97,7 @@ def click(page, tab, values, output):
     given = [values.get(names.get(id(field)), field.value) for field in event.inputs]
     shown = {}
     for update in event.fn(*given, PAGE):
+        assert {tab.start, tab.cancel} <= update.keys()  # a page that loses one gets its buttons with the next
         shown |= update
         if tab.result in update:
             result = Path(update[tab.result]["value"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -59,9 +60,11 @@ from roadict.cli.several import SilentExitError, part_of_codes, report_once, rep
 from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, kept_at_interrupt, stop_requests
-from roadict.wording import plural
+from roadict.wording import agree, plural
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
     from roadict.ranks.comm import Comm
@@ -253,6 +256,20 @@ def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[
             storage.clear(folder)
 
 
+def _warn_of_constants(data: Path, X: "NDArray[Any]") -> None:
+    """Warn of features that are the same in all samples: atoms learn them before all else."""
+    import numpy as np
+
+    if isinstance(X, np.memmap) or len(X) < 2:
+        return
+    same = [str(i + 1) for i in np.flatnonzero((X[0] == X).all(axis=0) & (X[0] != 0))]
+    if 0 < len(same) < X.shape[1]:
+        names = ", ".join([*same[:3], *["..."] * (len(same) > 3)])
+        features = f"{agree(len(same), 'feature', 'features')} {names} {agree(len(same))}"
+        text = "the same in all samples, which atoms learn before all else"
+        warnings.warn(f"{data}: {features} {text}; subtract the mean of each feature first", stacklevel=2)
+
+
 def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> None:
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
@@ -267,6 +284,10 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
         if (fixed := task.fixed) is not None:
             model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
+        if comm.size == 1 and not model.positive_code:  # sums of parts are not to be centred
+            _warn_of_constants(task.data, X)
+    if (sparsity := getattr(model, "n_nonzero_coefs", None)) is not None and sparsity > X.shape[1]:
+        raise ValueError(f"--sparsity {sparsity} must be at most {X.shape[1]}, the number of features")
     if task.stability:
         informative(X)
     ranks = f", on {comm.size} ranks" if comm.size > 1 else ""

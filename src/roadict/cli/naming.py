@@ -31,6 +31,7 @@ _PHRASES = {
     ", or None for all cores": "; leave it out for all cores",
     " or None": "",
     "positive_code or positive_dict": "--positive",
+    "pass one of them as the key": "pass one of them with --key",
 }
 """What only Python has, and what stands for it."""
 _WORDS = ("alpha", "beta", "epsilon", "rho", "tol")

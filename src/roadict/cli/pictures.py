@@ -23,7 +23,7 @@ from roadict.cli.options import COMPUTATION, MODEL, OUTPUT, JobsOption, QuietOpt
 from roadict.extras import PICTURES, require
 from roadict.progress.output import say
 from roadict.runs.signals import Interrupt, WorkStoppedError, kept_at_interrupt
-from roadict.wording import agree, no_folder, of
+from roadict.wording import agree, no_folder, of, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -209,10 +209,13 @@ def inpaint(
 
     holes = dtypes.check_picture(str(picture), files.read_picture(picture), PATCH)
     files.check_writable(output, holes)
-    missing = missing_pixels(holes, None if mask is None else files.read_mask(mask))
+    marked = None if mask is None else files.read_mask(mask)
+    missing = missing_pixels(holes, marked)
     original = _original(compare, holes.shape[:2], holes)
     count = int(missing.sum())
     if not quiet:
+        if marked is not None and (shades := _shades(marked)):
+            say(f"{mask} has {plural(shades, 'shade')} between black and its lightest; all but black is missing")
         say(f"{of(count, missing.size, 'pixel')} {agree(count)} missing")
     notice = stop_notice(quiet, SO_FAR)
     with kept_at_interrupt(notice) as interrupt, showing_warnings(), progress_bar(quiet, "filling") as advance:
@@ -220,6 +223,13 @@ def inpaint(
             holes, missing, random_state=seed, n_jobs=jobs, progress=advance, callback=snapshot_callback(quiet)
         )
     _finish(output, original, {"input": holes, "roadict": result}, quiet, interrupt)
+
+
+def _shades(mask: Picture) -> int:
+    """How many values a mask has beside 0 and its largest: none, unless it was drawn softly or is a photograph."""
+    import numpy as np
+
+    return max(0, len(np.unique(mask[mask > 0])) - 1)
 
 
 def _check_files(output: Path, compare: Path | None, *inputs: Path | None) -> None:

@@ -28,6 +28,10 @@ class TableError(ValueError):
     """A file does not hold the requested matrix of numbers."""
 
 
+_COUNTED = 10
+"""Rows from which on a column that counts them is taken for an index."""
+
+
 class _LongCellError(TableError):
     """A cell on one line is longer than ``csv.field_size_limit``."""
 
@@ -63,7 +67,17 @@ def read_text(file: Path) -> NDArray[np.float64]:
     if layout.has_index:
         text = "has a first column without a name, which is taken for an index and left out"
         warnings.warn(f"{file} {text}; name it in the header if it belongs to the data", stacklevel=2)
+    elif _counts_rows(values):
+        text = "has a first column that only counts the rows, and is learned from like the others"
+        warnings.warn(f"{file} {text}; delete it, or its name in the header, if it is an index", stacklevel=2)
     return values
+
+
+def _counts_rows(values: NDArray[np.float64]) -> bool:
+    """Whether the first of several columns is 0, 1, 2, ... or 1, 2, 3, ..., too often for chance."""
+    if len(values) < _COUNTED or values.shape[1] == 1 or values[0, 0] not in (0, 1):
+        return False
+    return np.array_equal(values[:, 0], values[0, 0] + np.arange(len(values)))
 
 
 def position_in_text(file: Path, row: int, column: int | None) -> str:

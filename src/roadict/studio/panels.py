@@ -50,14 +50,15 @@ def progress(job: Job, ahead: int) -> str:
         waiting = f"{others} ahead of this one, which starts by itself."
         return _panel(kind="waiting", title="Waiting in the queue", lines=[waiting])
     notes = []
-    if job.stopping and status.has_result:
+    if job.state == "cancelled":
+        notes = ["Cancelling."]
+    elif job.stopping and status.has_result:
         coded = "" if job.command.task == "learn" else "the patches are still coded, which may take a while; "
         notes = [f"Stopping; {coded}the result with the best so far will be shown."]
     elif job.stopping:
         notes = ["Nothing to keep yet: it stops as soon as there is. Cancel ends it now."]
     if not status.verb:
-        messages = job.messages or ["The first run on a machine compiles, which takes a while."]
-        return _panel(kind="running", title="Starting", lines=messages, notes=notes, share=None)
+        return _panel(kind="running", title="Starting", lines=job.messages, notes=notes, share=None)
     steps = [f"{int(100 * status.share)} %", status.left, *status.text.split("  ")]
     line = without_e(" · ".join(step for step in steps if step))
     return _panel(

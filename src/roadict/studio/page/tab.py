@@ -265,8 +265,9 @@ class Tab(ABC):
         page = job.owner.page
         yield {**self._running(True), self._strip.cards: self._strip.html(page)}
         while not job.ended.wait(PAUSE):
-            keep = {self.keep: gr.update(visible=job.can_keep)}
-            yield keep | (self._or_error(lambda: self._progress(job)) if job.in_view else {})
+            # Buttons too: an update that a busy page has lost is made good by the next one.
+            buttons = self._running(True) | {self.keep: gr.update(visible=job.can_keep)}
+            yield buttons | (self._or_error(lambda: self._progress(job)) if job.in_view else {})
         end = {**self._running(False), self._strip.cards: self._strip.html(page)}
         yield end | (self.show(job) if job.in_view else {})
 
