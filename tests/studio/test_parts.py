@@ -101,6 +101,9 @@ def test_files_and_problems_that_are_too_large_are_refused(tmp_path, monkeypatch
 def test_numbers_are_those_that_were_typed():
     assert inputs.parse_count("Seed", "9007199254740993") == 9007199254740993
     assert inputs.parse_count("Seed", "1e3") == 1000
+    for text in ("abc", "0", "-1", "1.5", "nan", "inf"):
+        with pytest.raises(ValueError, match=rf"^Atoms is {text}; it must be a whole number of at least 1, or auto$"):
+            inputs.parse_count("Atoms", text)
     bound = inputs.parse_number("Error bound", "0.12345678")
     assert "--epsilon 0.12345678 " in learn_command("data.npy", epsilon=bound).text()
 

@@ -89,14 +89,15 @@ def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
         save_figure(model.plot(), picture)
     if quiet:
         return
+    chosen = model.n_iter_ > 0  # else Ctrl-C was faster, and the best so far was kept
     typer.echo(f"{'atoms':>8}{'hidden error':>14}{'excess':>10}{'± error':>10}{'nonzeros':>10}")
     names = ("n_components", "hidden_error", "excess", "standard_error", "nonzeros")
     for number, hidden, over, error, nonzeros in zip(*(model.cv_results_[name] for name in names), strict=True):
-        mark = "  chosen" if number == model.n_components_ else ""
+        mark = "  chosen" if chosen and number == model.n_components_ else ""
         typer.echo(f"{number:>8}{hidden:>14.4f}{over:>10.4f}{error:>10.4f}{nonzeros:>10.2f}{mark}")
-    if model.n_components_ == model.cv_results_["n_components"][-1]:
+    if chosen and model.n_components_ == model.cv_results_["n_components"][-1]:
         typer.echo("the largest number tried is chosen: a larger one may predict better")
-    elif model.flat_:
+    elif chosen and model.flat_:
         typer.echo(
             f"the curve is flat: more than {plural(model.n_components_, 'atom')} do not predict hidden entries clearly "
             "worse; the data may have no true number of atoms"

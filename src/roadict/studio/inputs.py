@@ -144,8 +144,10 @@ def parse_count(name: str, text: str, smallest: int = 1, default: str = "auto") 
     >>> parse_count("Atoms", "32", default="twice"), parse_count("Atoms", "twice", default="twice")
     (32, None)
     """
-    value = parse_number(name, text, default)
-    if value is not None and (value != round(value) or value < smallest):
+    value: float | None = math.nan
+    with contextlib.suppress(ValueError):
+        value = parse_number(name, text, default)
+    if value is not None and not (value >= smallest and value == int(value)):
         raise ValueError(f"{name} is {text.strip()}; it must be a whole number of at least {smallest}, or {default}")
     return None if value is None else int(value)
 
