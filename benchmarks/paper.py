@@ -166,30 +166,28 @@ def recovery_lines(rows):
             continue
         if not experiment.of_paper:
             continue
-        found = {name: samples_needed(points) for name, points in seeds.items() if common_seeds(points)}
         labels = {method.name: method.label for method in experiment.methods}
+        compared = {name: points for name, points in seeds.items() if name in labels and common_seeds([points])}
+        shared = common_seeds(compared.values())
+        found = {name: samples_needed(points, shared) for name, points in compared.items() if shared}
         others = [name for name in labels if name in found and not name.startswith("road")]
-        best = min(others, key=lambda name: (found[name].interval.value, last_mean(values[name])), default="")
-        cells = [str(found[name]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
+        best = min(others, key=lambda name: (found[name][0].interval.value, found[name][1]), default="")
+        cells = [str(found[name][0]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
         cells[2] = f"{cells[2]} ({labels[best]})" if best else "–"
-        number = trials_of_each([values.get(name, {}) for name in (PAPER, "road-defaults", best)])
-        lines.append([f"{experiment.paper}: {panel.title}", *cells, number])
+        lines.append([f"{experiment.paper}: {panel.title}", *cells, len(shared) or "–"])
     return lines
 
 
-def samples_needed(points):
-    """Samples needed, from errors by number of samples and seed: on the seeds that all numbers have."""
+def samples_needed(points, seeds):
+    """Samples needed on these seeds, from errors by number of samples and seed; and the error at the last number."""
     numbers = sorted(points)
-    return needed(numbers, [[points[n][seed] for n in numbers] for seed in common_seeds(points)], FOUND)
+    errors = np.array([[points[n][seed] for n in numbers] for seed in seeds])
+    return needed(numbers, errors, FOUND), errors[:, -1].mean()
 
 
-def common_seeds(points):
-    """Seeds that all numbers of samples have."""
-    return sorted(set.intersection(*map(set, points.values())))
-
-
-def last_mean(points):
-    return float(np.mean(points[max(points)]))
+def common_seeds(compared):
+    """Seeds that methods have in common, at all numbers of samples."""
+    return sorted(set.intersection(*(set(errors) for points in compared for errors in points.values())))
 
 
 def picture_lines(rows):

@@ -22,14 +22,14 @@ _TWO_STAGE = {
 }
 _PER_ENTRY = {"road-paper": 1e-6, "road-defaults": 8.5e-6, "iadmm-three": 39e-6, "iadmm-one": 39e-6}
 _ZEBRA = {
-    "road-paper-lasso": 47.0,
-    "road-lasso": 45.0,
-    "road-omp": 38.0,
-    "blotless-lasso": 38.0,
-    "blotless-omp": 15.0,
-    **dict.fromkeys(("blotless-lasso-long", "ksvd-lasso-long", "mod-lasso-long"), 45.0),
-    "ksvd-lasso": 12.0,
-    "mod-lasso": 10.0,
+    "road-paper-lasso": 58.0,
+    "road-lasso": 28.0,
+    "road-omp": 22.0,
+    "blotless-lasso": 27.0,
+    "blotless-omp": 12.0,
+    **dict.fromkeys(("blotless-lasso-long", "ksvd-lasso-long", "mod-lasso-long"), 25.0),
+    "ksvd-lasso": 6.0,
+    "mod-lasso": 4.0,
 }
 _ZEBRA_OTHERS = 3.0
 _DIGIT_ROAD, _DIGIT_OTHERS = 1.2, 0.3

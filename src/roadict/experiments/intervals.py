@@ -1,6 +1,7 @@
 """Intervals for verdicts: of means over trials, of shares of trials, and of the number of samples that a method needs.
 
-All are about 95 %: two standard errors, or the middle 95 % of bootstrap samples of the trials.
+They aim at 95 %: two standard errors, or the middle 95 % of bootstrap samples of the trials. With few trials they hold
+less: two standard errors of normal values hold the mean in about 88 % of draws of 5 trials, 94 % of 20, 95 % of 100.
 """
 
 from dataclasses import dataclass

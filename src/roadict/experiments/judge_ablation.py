@@ -16,7 +16,8 @@ from roadict.wording import plural
 Found = dict[str, NDArray[np.float64]]
 """Whether each trial of a method found the dictionary."""
 OTHERS = ("lasso-annealed", "lasso-annealed-finished", "ksvd", "blotless")
-INGREDIENTS = {"the finish": "road-unfinished", "restarts": "road-one-start", "the moving ρ": "road-paper-finished"}
+RESTARTS = "restarts"
+INGREDIENTS = {"the finish": "road-unfinished", RESTARTS: "road-one-start", "the moving ρ": "road-paper-finished"}
 """What the defaults have that a method has not."""
 CLAIMS = (
     "at equal CPU time ROAD finds more dictionaries than the others, with restarts and with the finish",
@@ -47,6 +48,11 @@ class Gain:
     where: int
     problems: int
     trials: int
+
+    @property
+    def adds(self) -> bool:
+        """Whether the difference is above two standard errors: one test, where those of the problems would be many."""
+        return self.trials > 1 and self.difference.low > 0
 
 
 def judge_ablation(rows: list[Row]) -> list[Verdict]:
@@ -119,20 +125,26 @@ def gains(problems: dict[str, Found]) -> list[Gain]:
 
 
 def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
-    table = [("ingredient", "dictionaries found more, mean", "problems where it leads beyond chance")]
+    table = [("ingredient", "dictionaries found more, mean of the problems", "problems where it leads beyond chance")]
     added = gains(problems)
-    held = [gain.where > 0 for gain in added]
-    table += [
-        (gain.ingredient, f"{100 * gain.difference.value:+.0f} %", f"{gain.where} of {gain.problems}") for gain in added
-    ]
-    adding, idle = ([gain.ingredient for gain in added if (gain.where > 0) == adds] for adds in (True, False))
-    beyond = "by more than two standard errors of the paired difference"
-    if adding:
-        reason = f"With {listed(adding)} more dictionaries are found at some problem, {beyond}"
-        reason += f"; with {listed(idle)} at none." if idle else "."
-    else:
-        reason = f"None of them finds more dictionaries at any problem, {beyond}."
-    return Verdict("ablation", CLAIMS[1], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
+    table += [(gain.ingredient, f"{in_points(gain)} %", f"{gain.where} of {gain.problems}") for gain in added]
+    adding, idle = ([gain.ingredient for gain in added if gain.adds == adds] for adds in (True, False))
+    who = f"{listed(adding)} {'add' if _several(adding) else 'adds'}" if adding else "none of them adds"
+    but = f"; {listed(idle)} {'do' if _several(idle) else 'does'} not" if adding and idle else ""
+    over = plural(len(problems), "problem")
+    reason = f"Over {over}, {who} dictionaries by more than two standard errors of the mean paired difference{but}."
+    outcome = _outcome([gain.adds for gain in added])
+    return Verdict("ablation", CLAIMS[1], outcome, reason, _trials(problems), tuple(table), ours=True)
+
+
+def in_points(gain: Gain) -> str:
+    """Difference of shares in points of %, with two standard errors."""
+    share = gain.difference
+    return f"{100 * share.value:+.0f} ± {100 * (share.high - share.value):.0f}"
+
+
+def _several(ingredients: list[str]) -> bool:
+    return len(ingredients) > 1 or ingredients == [RESTARTS]
 
 
 def _trials(problems: dict[str, Found]) -> int:

@@ -95,17 +95,27 @@ def zeros(errors: ArrayLike) -> Interval:
 def reaches_zero(errors: ArrayLike) -> Outcome:
     """Judge "the error is almost 0" by the share of runs that end there, as means hide that runs end at 1e-5 or 0.03.
 
-    It holds if 90 % do, and does not hold if clearly fewer than half do, by the interval of the share, or none.
+    It holds if 90 % do, partly if half do, and not if fewer do, whatever the interval of the share.
 
     Examples
     --------
-    >>> [reaches_zero([0.0] * count + [0.03] * (20 - count)) for count in (19, 12, 2)]
+    >>> [reaches_zero([0.0] * count + [0.03] * (20 - count)) for count in (19, 12, 9)]
     ['reproduced', 'partly', 'not reproduced']
     """
+    share = zeros(errors).value
+    return "reproduced" if share >= MOST else "partly" if share >= MANY else "not reproduced"
+
+
+def stays_away(errors: ArrayLike) -> bool:
+    """Whether clearly fewer than half of the runs end almost at 0, by the interval of the share, or none.
+
+    Examples
+    --------
+    >>> [stays_away([0.0] * count + [0.03] * (20 - count)) for count in (2, 9)]
+    [True, False]
+    """
     share = zeros(errors)
-    if share.value >= MOST:
-        return "reproduced"
-    return "not reproduced" if share.high < MANY or share.value == 0 else "partly"
+    return share.high < MANY or share.value == 0
 
 
 def by_leads(signs: Sequence[int]) -> Outcome:
