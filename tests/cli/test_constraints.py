@@ -38,6 +38,7 @@ def here(tmp_path, monkeypatch):
     np.save("narrow.npy", KNOWN[:, :5])
     np.save("zero.npy", np.vstack([KNOWN, np.zeros(6)]))
     np.save("negative.npy", KNOWN - 10 * np.eye(2, 6))
+    Path("negative.csv").write_text("a,b,c,d,e,f\n" + "1,1,1,1,1,1\n1,-2,1,1,1,1\n")
     np.save("many.npy", np.vstack([ATOMS, KNOWN]))
     np.save("nan.npy", np.where(np.eye(2, 6), np.nan, KNOWN))
     return tmp_path
@@ -202,13 +203,13 @@ def test_a_run_resumes_with_the_same_constraints_only(roadict, here):
         (("--positive", "all"), "--positive all must be codes, atoms or both"),
         (("--fixed", "none.npy"), "none.npy does not exist"),
         (("--fixed", "two.npz"), "two.npz holds 2 arrays (atoms, others); pass one of them with --key, or one array"),
-        (("--fixed", "nan.npy"), "--fixed contains NaN or infinity; all its entries must be finite"),
+        (("--fixed", "nan.npy"), "nan.npy contains NaN or infinity (first: row 1, column 1); known"),
         (("--fixed", "narrow.npy"), "--fixed has 5 columns, but X has 6 features; pass atoms of that width"),
-        (("--fixed", "zero.npy"), "--fixed has 1 zero row (first: 2); every atom needs a direction"),
+        (("--fixed", "zero.npy"), "zero.npy has an atom that is zero (first: row 3); every atom needs a direction"),
         (("--fixed", "many.npy"), "--fixed has 10 rows, which count in --components 8; pass --components 10 or"),
         (("--fixed", "many.npy", "-k", "6:12:2"), "--fixed has 10 rows, which count in --components 6"),
-        (("--fixed", "negative.npy", "--positive", "atoms"), "must be at least 0, as --positive atoms"),
-        (("--fixed", "negative.npy", "--positive", "both"), "must be at least 0, as --positive atoms"),
+        (("--fixed", "negative.npy", "--positive", "atoms"), "negative.npy has a negative entry (first: row 1, col"),
+        (("--fixed", "negative.csv", "--positive", "both"), "negative.csv has a negative entry (first: line 3, col"),
         (("--fixed", "known.npy", "--method", "ksvd"), "--fixed does not belong to --method ksvd; leave it out"),
         (("--positive", "codes", "--method", "blotless"), "--positive codes is not possible with --method blotless"),
         (("--positive", "both", "--method", "simco"), "--positive atoms is not possible with --method simco; use"),

@@ -8,6 +8,8 @@ import pytest
 
 from program import assert_refused, contents
 from roadict import ROAD, load
+from roadict.studio.commands import learn_command
+from roadict.studio.naming import as_fields
 from roadict.synthetic import planted
 
 from .small import DATA, LEARN, SHORT, assert_same_model
@@ -188,3 +190,12 @@ def test_missing_cells_are_learned_or_named_by_line(roadict, folder, cell):
     message = "holes.csv contains NaN in 2 places (first: line 9, column 3); remove such samples, or use --method road"
     assert_refused(roadict("learn", "holes.csv", "-k", 8, "-o", "out.npz", "--method", "ksvd"), message)
     assert roadict(*learn, "--missing", "-q") == (0, "", "")
+
+
+def test_a_feature_without_any_entry_is_named_with_its_file_counting_from_1(roadict, folder):
+    np.savetxt("never.csv", np.where(np.arange(6) == 2, np.nan, DATA), delimiter=",")
+    result = roadict("learn", "never.csv", "-k", 8, "-o", "out.npz", "--missing", *SHORT, "-q")
+    warning = "never.csv: 1 feature is never observed (first: feature 3); all atoms are zero there"
+    assert result.err.startswith(f"roadict: warning: {warning}")
+    said = as_fields(result.err, learn_command("never.csv", missing=True))
+    assert "1 column is never observed (first: column 3)" in said

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -180,12 +181,35 @@ def test_the_choice_of_a_number_keeps_the_best_trial(learn, monkeypatch, call):
     assert model.cv_results_["n_components"].tolist() == [16]
     assert "number of atoms not chosen yet" in result.out
     assert result.out.count("chosen") == 1, "nothing else says that it was"
+    assert not Path("out-components.svg").exists()
     assert dictionary_error(model.components_, NOISY.dictionary) < 0.05
 
 
 def test_stability_is_not_measured_after_an_interrupt(learn, press):
     press(0, 5)
     kept = kept_model(learn(NOISY, "--epsilon", "0.1", "--stability"), NOISY.data)
+    assert not hasattr(kept, "atom_stability_")
+
+
+def late(work):
+    """Return a function that does this work, and presses Ctrl-C when nothing of it can be stopped any more."""
+
+    def worked(*arguments, **options):
+        result = work(*arguments, **options)
+        signal.raise_signal(signal.SIGINT)
+        return result
+
+    return worked
+
+
+def test_after_an_interrupt_in_the_last_coding_the_finished_model_is_written_and_no_more_is_done(learn, monkeypatch):
+    command = import_module("roadict.cli.learn")
+    monkeypatch.setattr(command, "fit_with_progress", late(command.fit_with_progress))
+    result = learn(NOISY, "--epsilon", "0.1", "--n-init", "1", "--stability")
+    expected = "roadict: error: interrupted: the finished model is in out.npz"
+    assert (result.code, result.err.splitlines()[-1]) == (130, expected)
+    kept = load("out.npz")
+    assert kept.stop_reason_ == "converged"
     assert not hasattr(kept, "atom_stability_")
 
 
@@ -304,6 +328,14 @@ def test_a_picture_is_made_with_the_dictionary_so_far(roadict, pictures, press, 
     assert result.out == "picture of 32 x 32 pixels: out.png\n"
     before, after = (np.asarray(Image.open(path)).astype(float) for path in (PICTURES[name][0], "out.png"))
     assert psnr(after, pictures, 255) > psnr(before, pictures, 255) + 3
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_that_is_finished_at_an_interrupt_is_written(roadict, pictures, monkeypatch, name):
+    monkeypatch.setattr(f"roadict.pictures.{name}", late(getattr(import_module("roadict.pictures"), name)))
+    result = roadict(name, *PICTURES[name], "-o", "out.png")
+    assert (result.code, result.err.splitlines()[-1]) == (130, "roadict: error: interrupted: out.png is finished")
+    assert Path("out.png").exists()
 
 
 @pytest.mark.parametrize("name", PICTURES)

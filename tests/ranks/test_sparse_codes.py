@@ -1,5 +1,7 @@
 """``roadict learn`` on several ranks with sparse codes, and without codes."""
 
+import errno
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -7,17 +9,21 @@ import pytest
 import scipy.sparse
 
 from roadict.cli import learn
+from roadict.files.atomic import RescuedError
 
 CODES = np.where(np.random.default_rng(0).random((7, 5)) < 0.3, 1.5, 0)
 
 
 class Fitted:
     checkpoint = None
+    full = None
 
     def __init__(self, codes):
         self.codes_, self.saved = codes, []
 
     def save(self, path):
+        if path.name == self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
         self.saved.append(self.codes_)
 
 
@@ -49,3 +55,12 @@ def test_sparse_codes_are_gathered_or_written_in_parts(learned):
 def test_codes_that_were_not_stored_are_not_written(learned, gather):
     assert learned([None, None], gather).saved == [None]
     assert [path.name for path in Path().iterdir()] == ["data.npy"]
+
+
+def test_a_model_that_had_to_go_elsewhere_does_not_keep_codes_from_being_written(learned, monkeypatch, tmp_path):
+    monkeypatch.setattr(Fitted, "full", "out.npz")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(RescuedError, match=r"out\.npz cannot be written \(No space left on device\); the result is in"):
+        learned([CODES[:3], CODES[3:]], gather=False)
+    found = [np.load(f"out.codes-{rank}-of-2.npy") for rank in range(2)]
+    np.testing.assert_array_equal(np.concatenate(found), CODES)

@@ -82,14 +82,14 @@ def curve_path(output: Path) -> Path:
 
 def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
     """Print how the number of atoms was chosen, and draw it if Matplotlib is installed."""
-    drawn = installed("matplotlib")
+    chosen = model.n_iter_ > 0  # else Ctrl-C was faster, and the best so far was kept
+    drawn = chosen and installed("matplotlib")
     if drawn:
         from roadict.plotting import save_figure
 
         save_figure(model.plot(), picture)
     if quiet:
         return
-    chosen = model.n_iter_ > 0  # else Ctrl-C was faster, and the best so far was kept
     typer.echo(f"{'atoms':>8}{'hidden error':>14}{'excess':>10}{'± error':>10}{'nonzeros':>10}")
     names = ("n_components", "hidden_error", "excess", "standard_error", "nonzeros")
     for number, hidden, over, error, nonzeros in zip(*(model.cv_results_[name] for name in names), strict=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from roadict.cli.naming import as_options
+from roadict.cli.naming import as_options, of_file
 from roadict.runs.signals import WorkStoppedError, interrupted
 from roadict.wording import agree, path_problem
 
@@ -111,15 +111,16 @@ def stop_notice(quiet: bool, text: str) -> str:
 
 
 @contextmanager
-def showing_warnings(shown: bool = True) -> Iterator[None]:
-    """Print each warning in one line at the end of the block, also of one that fails, or none."""
+def showing_warnings(shown: bool = True, file: Path | None = None) -> Iterator[None]:
+    """Print each warning in one line at the end of the block, also of one that fails, or none; of data from a file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught if shown):
-                typer.echo(f"roadict: warning: {as_options(message)}", err=True)
+                text = message if file is None else of_file(message, str(file))
+                typer.echo(f"roadict: warning: {as_options(text)}", err=True)
 
 
 @contextmanager

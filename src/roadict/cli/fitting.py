@@ -1,5 +1,6 @@
 """A fit with a progress bar."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roadict.cli.console import progress_bar, showing_warnings, snapshot_callback
@@ -13,9 +14,16 @@ if TYPE_CHECKING:
 
 
 def fit_with_progress(
-    model: "Learned", X: "NDArray[Any]", quiet: bool, heading: str, span: tuple[float, float] = (0.0, 1.0)
+    model: "Learned",
+    X: "NDArray[Any]",
+    quiet: bool,
+    heading: str,
+    span: tuple[float, float] = (0.0, 1.0),
+    file: Path | None = None,
 ) -> bool:
     """Fit a model with a progress bar; ``span``: the part of the whole command that the fit is.
+
+    ``file`` is where the data are from, if they are, and named in warnings.
 
     The heading is printed at the first iteration, or the first run that chooses the number of atoms: by then data and
     options have been checked. A fit that resumes begins with the share that its checkpoint has.
@@ -34,7 +42,7 @@ def fit_with_progress(
     headings = [] if quiet else [heading]
     found, stage = False, ""
     time_left = TimeLeft() if hasattr(model, "n_splits") else TimeLeft(RECENT)
-    with showing_warnings(), progress_bar(quiet, "learning", time_left, span, job.done) as advance:
+    with showing_warnings(file=file), progress_bar(quiet, "learning", time_left, span, job.done) as advance:
         callback = snapshot_callback(quiet)
 
         def choosing(done: int, total: int, text: str) -> None:

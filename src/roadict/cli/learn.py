@@ -2,8 +2,7 @@
 
 import contextlib
 import math
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +24,7 @@ from roadict.cli.console import (
     telling_what_was_written,
 )
 from roadict.cli.fitting import fit_with_progress
+from roadict.cli.given import read_known_atoms, warn_of_constants
 from roadict.cli.help import add_command
 from roadict.cli.options import (
     AlphaOption,
@@ -60,11 +60,9 @@ from roadict.cli.several import SilentExitError, part_of_codes, report_once, rep
 from roadict.cli.stability import FIT_SHARE, measure_and_save, stability_summary
 from roadict.cli.summary import report
 from roadict.runs.signals import WorkStoppedError, kept_at_interrupt, stop_requests
-from roadict.wording import agree, plural
+from roadict.wording import plural
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from roadict.checkpoints.schedule import Checkpoint
     from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
     from roadict.ranks.comm import Comm
@@ -256,26 +254,12 @@ def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[
             storage.clear(folder)
 
 
-def _warn_of_constants(data: Path, X: "NDArray[Any]") -> None:
-    """Warn of features that are the same in all samples: atoms learn them before all else."""
-    import numpy as np
-
-    if isinstance(X, np.memmap) or len(X) < 2:
-        return
-    same = [str(i + 1) for i in np.flatnonzero((X[0] == X).all(axis=0) & (X[0] != 0))]
-    if 0 < len(same) < X.shape[1]:
-        names = ", ".join([*same[:3], *["..."] * (len(same) > 3)])
-        features = f"{agree(len(same), 'feature', 'features')} {names} {agree(len(same))}"
-        text = "the same in all samples, which atoms learn before all else"
-        warnings.warn(f"{data}: {features} {text}; subtract the mean of each feature first", stacklevel=2)
-
-
 def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> None:
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
     from roadict.estimators.stability import informative
     from roadict.files.atomic import write_or_rescue
-    from roadict.files.tables import read_matrix, read_rows
+    from roadict.files.tables import read_rows
     from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
 
     output = task.output
@@ -283,9 +267,10 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     with showing_warnings(comm.rank == 0):
         X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
         if (fixed := task.fixed) is not None:
-            model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_matrix(fixed)))
+            positive = model.positive_dict
+            model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_known_atoms(fixed, positive)))
         if comm.size == 1 and not model.positive_code:  # sums of parts are not to be centred
-            _warn_of_constants(task.data, X)
+            warn_of_constants(task.data, X)
     if (sparsity := getattr(model, "n_nonzero_coefs", None)) is not None and sparsity > X.shape[1]:
         raise ValueError(f"--sparsity {sparsity} must be at most {X.shape[1]}, the number of features")
     if task.stability:
@@ -301,14 +286,15 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     notice = stop_notice(task.quiet, "the best so far will be saved")
     try:
         with naming_places(task.data), kept_at_interrupt(notice) if keeps else contextlib.nullcontext() as interrupt:
-            noise_found = fit_with_progress(model, X, task.quiet, heading, (0.0, FIT_SHARE if task.stability else 1.0))
+            span = (0.0, FIT_SHARE if task.stability else 1.0)
+            noise_found = fit_with_progress(model, X, task.quiet, heading, span, task.data)
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
             raise SilentExitError(code) from None
         raise WorkStoppedError(f"{stopped}; continue with --resume", code) from None
-    interrupted = interrupt is not None and interrupt.heeded
-    if interrupted:
+    stopped_early = interrupt is not None and interrupt.heeded
+    if stopped_early:
         model.stop_reason_ = "interrupted"
         path = getattr(model, "epsilon_path_", None)
         if path is not None and not (noise_found or path.exact):
@@ -317,10 +303,11 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
     in_parts = comm.size > 1 and own is not None and not task.gather
     if comm.size > 1 and own is not None:
         model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
+    interrupted = interrupt is not None and interrupt.requested  # perhaps when nothing was left to stop
     write = write_or_rescue if interrupted else save  # after a first Ctrl-C the next discards the model
-    on_all_ranks(comm, lambda: write(model.save, output) if comm.rank == 0 else None)
-    if in_parts:
-        on_all_ranks(comm, lambda: write_part(output, own, comm))
+    steps = [partial(write, model.save, output)] if comm.rank == 0 else []
+    steps += [partial(write_part, output, own, comm)] if in_parts else []
+    on_all_ranks(comm, lambda: _each_written(steps))
     stability = task.stability and not interrupted
     with telling_what_was_written([output]):
         if stability:
@@ -335,7 +322,22 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
                 typer.echo(f"codes: {part_of_codes(output, 0, comm.size, own)} and so on, in sample order")
             typer.echo(f"model: {output}")
     if interrupted:
-        raise WorkStoppedError(f"interrupted: the best so far is in {output}")
+        kept = "best so far" if stopped_early else "finished model"
+        raise WorkStoppedError(f"interrupted: the {kept} is in {output}")
+
+
+def _each_written(steps: "Sequence[Callable[[], None]]") -> None:
+    """Write all files, also after one that had to go elsewhere."""
+    from roadict.files.atomic import RescuedError
+
+    elsewhere = []
+    for step in steps:
+        try:
+            step()
+        except RescuedError as error:
+            elsewhere.append(str(error))
+    if elsewhere:
+        raise RescuedError("; ".join(elsewhere))
 
 
 def _check_outputs(task: Task, draws: bool, comm: "Comm") -> None:

@@ -72,6 +72,18 @@ def as_options(text: str, arguments: Sequence[str] | None = None) -> str:
     return re.sub(rf"\b(larger|takes|or|and) ({words}){_AFTER}", r"\1 --\2", text)
 
 
+def of_file(text: str, file: str) -> str:
+    """Return a message on features of X, whose indices count from 0, as one on features of a file, counting from 1.
+
+    Examples
+    --------
+    >>> of_file("2 features of X are never observed (first: index 3); remove such features", "d.csv")
+    'd.csv: 2 features are never observed (first: feature 4); remove such features'
+    """
+    pattern = r"(\d+ features?) of X (is|are) (.*?) \(first: index (\d+)\)"
+    return re.sub(pattern, lambda at: f"{file}: {at[1]} {at[2]} {at[3]} (first: feature {int(at[4]) + 1})", text)
+
+
 def _option(found: "re.Match[str]", options: dict[str, str]) -> str:
     """Return what to write for a parameter."""
     if found["kept"]:

@@ -319,13 +319,14 @@ def _write(output: Path, result: Picture, interrupt: Interrupt | None = None) ->
     from roadict.files.atomic import write_or_rescue
     from roadict.pictures.files import write_picture
 
-    heeded = interrupt is not None and interrupt.heeded
-    write = write_or_rescue if heeded else save  # after a first Ctrl-C the next discards the picture
+    interrupted = interrupt is not None and interrupt.requested
+    write = write_or_rescue if interrupted else save  # after a first Ctrl-C the next discards the picture
     write(lambda path: write_picture(path, result), output)
 
 
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:
     if not quiet:
         typer.echo(f"picture of {result.shape[1]} x {result.shape[0]} pixels: {output}")
-    if interrupt is not None and interrupt.heeded:
-        raise WorkStoppedError(f"interrupted: {output} is made with the dictionary learned so far")
+    if interrupt is not None and interrupt.requested:
+        made = "is made with the dictionary learned so far" if interrupt.heeded else "is finished"
+        raise WorkStoppedError(f"interrupted: {output} {made}")

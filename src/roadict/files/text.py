@@ -68,8 +68,9 @@ def read_text(file: Path) -> NDArray[np.float64]:
         text = "has a first column without a name, which is taken for an index and left out"
         warnings.warn(f"{file} {text}; name it in the header if it belongs to the data", stacklevel=2)
     elif _counts_rows(values):
-        text = "has a first column that only counts the rows, and is learned from like the others"
-        warnings.warn(f"{file} {text}; delete it, or its name in the header, if it is an index", stacklevel=2)
+        name = ", or its name in the header," if layout.skipped_lines else ""
+        text = f"has a first column that only counts the rows; delete it{name} if it is an index and no data"
+        warnings.warn(f"{file} {text}", stacklevel=2)
     return values
 
 
