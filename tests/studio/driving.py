@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +29,10 @@ def until(question, what):
 
 
 class Server:
-    """A studio in a process of its own, with a home and a folder for temporary files of its own."""
+    """A studio in a process of its own, with a home and a folder for temporary files of its own.
+
+    What it prints goes to a file, which can be read while it runs.
+    """
 
     def __init__(self, folder):
         self.folder = folder
@@ -40,22 +44,20 @@ class Server:
         caches = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""), "MPLCONFIGDIR": str(folder)}
         environment = os.environ | {name: str(path) for name, path in folders.items()} | caches
         self.environment = {name: value for name, value in environment.items() if value}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "roadict", "studio", "--no-browser"],
-            cwd=self.here,
-            env=self.environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        lines = iter(self.process.stderr.readline, "")  # where ports are taken, the address is not in the first one
-        said = []
-        for line in lines:
-            said.append(line)
-            if found := re.search(r"http://\S+", line):
-                break
-        else:
-            raise AssertionError(f"the studio did not start: {''.join(said)}")
-        self.address = found[0]
+        number, name = tempfile.mkstemp(suffix=".log", dir=folder)
+        self._log, self._read = Path(name), 0
+        with open(number, "w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "roadict", "studio", "--no-browser"],
+                cwd=self.here,
+                env=self.environment,
+                stderr=log,
+            )
+        # Where ports are taken, the address is not in the first line.
+        found = until(lambda: self.process.poll() is not None or self._address(), "the start of the studio")
+        assert found is not True, f"the studio did not start: {self._log.read_text()}"
+        self.address = found
+        self.printed()
 
     def jobs(self):
         """Process numbers of the jobs that run."""
@@ -72,11 +74,20 @@ class Server:
         found = [path for folder in (self.home, self.temporary, self.here) for path in folder.rglob("*")]
         return [path for path in found if not path.is_relative_to(self.home / "cache")]
 
+    def printed(self):
+        """Return what it has printed since the last call."""
+        text = self._log.read_text()
+        fresh, self._read = text[self._read :], len(text)
+        return fresh
+
     def stop(self, number):
-        """Stop it; returns its exit code and what it printed since its start."""
+        """Stop it; returns its exit code and what it printed since the last look."""
         self.process.send_signal(number)
-        _, output = self.process.communicate(timeout=GUARD)
-        return self.process.returncode, output
+        return self.process.wait(GUARD), self.printed()
+
+    def _address(self):
+        found = re.search(r"http://\S+ .*\n", self._log.read_text())  # a whole line
+        return found and found[0].split()[0]
 
 
 class Page:

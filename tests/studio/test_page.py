@@ -318,6 +318,24 @@ def test_a_studio_terminated_during_a_job_leaves_no_files(chromium, server, larg
     chromium.console_errors()  # of a page whose server has gone
 
 
+def test_ctrl_c_leaves_one_line_and_past_runs_only(chromium, needs_gradio, tmp_path, tiny):
+    folder = tmp_path / "studio"
+    folder.mkdir()
+    studio = Server(folder)
+    page = Page(chromium, studio.address)
+    page.upload(tiny)
+    page.choose("pictures-task", "Denoise")
+    page.one("#pictures-run").click()
+    page.wait_for("Done")
+    assert studio.files()
+    line = "roadict: error: the studio has stopped; finished runs are kept for a week\n"
+    assert studio.stop(signal.SIGINT) == (130, line)
+    assert studio.files() == []
+    assert len(list((studio.cache / "studio").iterdir())) == 1
+    chromium.driver.get("about:blank")
+    chromium.console_errors()  # of a page whose server has gone
+
+
 def alive(number):
     try:
         with open(f"/proc/{number}/stat") as file:

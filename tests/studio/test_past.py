@@ -278,6 +278,10 @@ def test_the_curve_of_the_choice_and_unstable_atoms_are_drawn(model):
     ((caption, drawn),) = choices.figures(chosen).items()
     assert f"{chosen.n_components_} chosen" in caption
     assert drawn.count("<circle") == 1
+    chosen.n_iter_ = 0  # as after "Stop and keep", before all numbers were compared
+    ((caption, drawn),) = choices.figures(chosen).items()
+    assert caption == "Error of hidden entries by the number of atoms: none chosen yet"
+    assert "<circle" not in drawn
 
 
 def test_charts_of_the_choice_have_titles_and_values():

@@ -143,6 +143,9 @@ def test_atoms_that_are_not_certain_are_not_green(tmp_path):
     ]
     model.codes_ = model.codes_[:9]
     assert verdict.verdict(job, model).notes[0].startswith("9 signals for 10 atoms: such atoms are not to be trusted.")
+    model.stop_reason_ = "max_iter"  # an advice of its own does not hide this one
+    assert any(note.startswith("9 signals for 10 atoms") for note in verdict.verdict(job, model).notes)
+    model.stop_reason_ = "converged"
     job.status.lines = ["no two starts agree: --stability tells which atoms to trust, and -k auto finds their number"]
     assert verdict.messages(job) == []
     model.cv_results_ = {}  # as if their number was found in the data

@@ -16,11 +16,11 @@ def figures(model: Any) -> dict[str, str]:
     """Drawings by their captions; none for a model of a given number of atoms without stability."""
     drawn = {}
     if hasattr(model, "cv_results_"):
+        chosen = model.n_components_ if model.n_iter_ > 0 else None  # None: it was stopped before
         flat = "; the curve is flat, so the data may have no true number" if model.flat_ else ""
-        caption = f"Error of hidden entries by the number of atoms: {model.n_components_} chosen{flat}"
-        drawn[caption] = hidden_error(
-            model.cv_results_["n_components"], model.cv_results_["hidden_error"], model.n_components_
-        )
+        result = "none chosen yet" if chosen is None else f"{chosen} chosen{flat}"
+        numbers, errors = (model.cv_results_[name] for name in ("n_components", "hidden_error"))
+        drawn[f"Error of hidden entries by the number of atoms: {result}"] = hidden_error(numbers, errors, chosen)
     stability = getattr(model, "atom_stability_", None)
     if stability is not None:
         order = np.argsort(-model.atom_usage_, kind="stable")
@@ -34,18 +34,18 @@ def figures(model: Any) -> dict[str, str]:
     return drawn
 
 
-def hidden_error(numbers: NDArray[np.integer], errors: NDArray[np.floating], chosen: int) -> str:
-    """Draw the error of hidden entries against the number of atoms, and mark the chosen one."""
+def hidden_error(numbers: NDArray[np.integer], errors: NDArray[np.floating], chosen: int | None) -> str:
+    """Draw the error of hidden entries against the number of atoms, and mark the chosen one, if there is one."""
     margin = 0.06 * (float(np.ptp(errors)) or float(errors[0]) or 1.0)
     heights = Scale(float(errors.min()) - margin, float(errors.max()) + margin, HEIGHT - BOTTOM, TOP)
     chart = Chart(Scale(float(numbers[0]), float(numbers[-1]), LEFT, WIDTH - RIGHT), heights)
-    at = float(errors[list(numbers).index(chosen)])
+    mark = [] if chosen is None else [chart.mark(chosen, float(errors[list(numbers).index(chosen)]), str(chosen))]
     tips = [_tip(plural(int(n), "atom"), "error", e) for n, e in zip(numbers, errors, strict=True)]
     parts = [
         chart.y_axis("error of hidden entries"),
         chart.x_axis("number of atoms", _whole(chart.x.ticks())),
         chart.line(numbers, errors, "c0"),
-        chart.mark(chosen, at, str(chosen)),
+        *mark,
         chart.columns(numbers, tips),
     ]
     return svg(WIDTH, HEIGHT, parts, "Error of hidden entries by atoms")

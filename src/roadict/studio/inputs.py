@@ -18,7 +18,7 @@ from PIL import Image
 from roadict.drawing.raster import data_uri
 from roadict.files.tables import read_matrix
 from roadict.pictures import dtypes, files
-from roadict.wording import plural
+from roadict.wording import path_problem, plural
 
 MAX_BYTES = 128 * 2**20
 """Of an upload, such as a photo that is then shrunk."""
@@ -211,7 +211,8 @@ def _without_folder(file: Path) -> Any:
     try:
         yield
     except (ValueError, OSError) as error:
-        sentence = str(error).replace(f"{file.parent}{os.sep}", "")
+        said = path_problem(file, error) if isinstance(error, OSError) else str(error)
+        sentence = said.replace(f"{file.parent}{os.sep}", "")
         for words, others in _OF_SIGNALS.items():
             sentence = sentence.replace(words, others)
         raise ValueError(sentence) from error
@@ -219,6 +220,8 @@ def _without_folder(file: Path) -> Any:
 
 def _not_too_large(path: str | os.PathLike[str], limit: int) -> Path:
     file = Path(path)
-    if file.stat().st_size > limit:
+    with _without_folder(file):
+        size = file.stat().st_size
+    if size > limit:
         raise ValueError(f"{file.name} has more than {limit >> 20} MB; use the command line for it")
     return file

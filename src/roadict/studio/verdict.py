@@ -41,13 +41,15 @@ def verdict(job: Job, model: Any) -> Verdict:
     if job.state == "stopped":
         if missing := unfinished(model).removeprefix(STOPPED_EARLY):
             others = [f"{missing[:1].upper()}{missing[1:]}.", *others]
-        return Verdict("stopped", "Stopped", others)
+        return Verdict("stopped", "Stopped", [*others, *_few(model)])
     if model.stop_reason_ == "non-finite":
         return Verdict("doubtful", "Stopped by numbers that are not finite", others)
     if model.stop_reason_ == "max_iter" and model.tol > 0:
-        return Verdict("doubtful", "Stopped before it converged", [_distance(model), _advice(model), *others])
+        return Verdict(
+            "doubtful", "Stopped before it converged", [_distance(model), _advice(model), *_few(model), *others]
+        )
     if dense := _dense(model):
-        return Verdict("doubtful", "Done, but the codes are hardly sparse", [dense, *others])
+        return Verdict("doubtful", "Done, but the codes are hardly sparse", [dense, *_few(model), *others])
     if doubt := _doubt(model):
         return Verdict("doubtful", "Done, but the atoms are not certain", [doubt, *others])
     return Verdict("done", "Done", others)
@@ -102,12 +104,19 @@ def _dense(model: Any) -> str:
 
 def _doubt(model: Any) -> str:
     """Say why another run may find other atoms, and what to do; "" if nothing speaks for it."""
-    fewer = f"smaller “{NUMBERS}”" if _found_number(model) else f"fewer “{ATOMS}”, or tick “{FIND}”"
-    if few := too_few_samples(model, "signal"):
-        return f"{few}: such atoms are not to be trusted. Enter {fewer}."
-    if not starts_disagree(model):
-        return ""
-    return f"No two starts agree. Tick “{MARK}”, or enter {fewer}."
+    if few := _few(model):
+        return few[0]
+    return f"No two starts agree. Tick “{MARK}”, or enter {_fewer(model)}." if starts_disagree(model) else ""
+
+
+def _few(model: Any) -> list[str]:
+    """What to say of too few signals for so many atoms, however the fit ended; [] if they are enough."""
+    few = too_few_samples(model, "signal")
+    return [f"{few}: such atoms are not to be trusted. Enter {_fewer(model)}."] if few else []
+
+
+def _fewer(model: Any) -> str:
+    return f"smaller “{NUMBERS}”" if _found_number(model) else f"fewer “{ATOMS}”, or tick “{FIND}”"
 
 
 def _found_number(model: Any) -> bool:

@@ -16,6 +16,7 @@ from roadict.studio.naming import as_fields
 from roadict.studio.page.strip import Strip, page_of
 from roadict.studio.page.views import PLAIN, QUIET, SCRIPT, result_view
 from roadict.studio.past import PastRuns
+from roadict.wording import path_problem
 
 Update = dict[Any, Any]
 MORE = "More options"
@@ -243,8 +244,7 @@ class Tab(ABC):
         except Exception as error:  # whatever it is, the page must not wait for a job that there is not
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
-            said = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
-            yield {self.panel: panels.error(said), **self._running(False)}
+            yield {self.panel: panels.error(_in_words(error)), **self._running(False)}
             return
         yield from self.watch(job)
 
@@ -333,3 +333,10 @@ class Tab(ABC):
         except Exception as error:
             sentence = f"The page cannot show this run ({type(error).__name__}: {error}); its files are not affected"
             return {**self._nothing(), self.panel: panels.error(sentence)}
+
+
+def _in_words(error: Exception) -> str:
+    """Say why a job could not be prepared, without the folders of uploads and jobs."""
+    if isinstance(error, OSError):
+        return path_problem(Path(error.filename or "The disk").name, error)
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
