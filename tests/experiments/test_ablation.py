@@ -94,13 +94,22 @@ def test_verdicts(found, expected):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ({}, "None of them finds more dictionaries at any problem"),
-        ({"road-defaults": 1.0}, "With the finish, restarts and the moving ρ more dictionaries are found"),
-        ({"road-defaults": 0.9, "road-unfinished": 0.9}, "with the finish at none."),
+        ({}, "none of them adds dictionaries by more than two standard errors of the mean paired difference."),
+        ({"road-defaults": 1.0}, "the finish, restarts and the moving ρ add dictionaries by more than two "),
+        ({"road-defaults": 0.9, "road-unfinished": 0.9}, "difference; the finish does not."),
+        ({"road-defaults": 0.9, "road-one-start": 0.9}, "difference; restarts do not."),
+        ({"road-defaults": 0.9, "road-one-start": 0.9, "road-unfinished": 0.9}, "Over 7 problems, the moving ρ adds "),
     ],
 )
 def test_the_reason_names_the_ingredients(found, words):
     assert words in verdicts(rows_of(found))[1].reason
+
+
+def test_an_ingredient_that_adds_a_little_everywhere_adds():
+    """One trial of 20 more at each of 7 problems: at none more than chance, over all of them more."""
+    found = verdicts(rows_of({"road-defaults": 1.0, "road-unfinished": 0.95}))[1]
+    assert found.outcome == "reproduced"
+    assert {line[0]: line[1:] for line in found.table}["the finish"] == ("+5 ± 4 %", "0 of 7")
 
 
 @pytest.mark.parametrize(

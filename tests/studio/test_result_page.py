@@ -146,8 +146,10 @@ def test_signals_have_atoms_with_users_and_charts_with_values(page, tmp_path):
     chart.send_keys(Keys.ARROW_LEFT)
     assert until(lambda: tooltip(page), "the values") != text
 
+    page.click("#signals-stability input")  # a sample is learned with defaults, whatever was chosen before
     next(button for button in page.browser.find("button") if button.text == "400 planted signals").click()
     until(lambda: "400 signals of 16 entries" in page.one("#signals-summary").text, "the sample")
+    until(lambda: not page.one("#signals-stability input").is_selected(), "the defaults")
     page.one("#signals-run").click()
     until(lambda: "planted atoms found\n32 of 32" in page.panel("signals").text, "the planted atoms")
 

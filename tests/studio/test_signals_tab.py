@@ -120,7 +120,10 @@ def test_what_cannot_be_is_refused_in_the_words_of_the_page(learn):
             "fixed": "known atoms.csv",
             "n_components": "1",
         },
-        "must be at least 0, as “Atoms nonnegative”; give": {"fixed": "negative.npy", "signs": "Atoms nonnegative"},
+        "(first: row 1, column 1); give nonnegative numbers, or choose “Any sign”": {
+            "fixed": "negative.npy",
+            "signs": "Atoms nonnegative",
+        },
         "“Known atoms” does not belong to “Method” K-SVD; leave it out": {"fixed": "known atoms.csv", "method": "ksvd"},
         "“Codes nonnegative” is not possible with “Method” BLOTLESS; use MOD or K-SVD": {
             "signs": "Codes nonnegative",
