@@ -3,6 +3,9 @@
 import errno
 import os
 
+WORD_BEGINS, WORD_ENDS = r"(?<![\w./\\-])", r"(?![\w/\\=-]|\.\w)"
+"""Patterns around a word that is no part of the name of a file or of a longer word."""
+
 
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun, which ends regularly.

@@ -233,11 +233,18 @@ def test_a_picture_that_takes_long_is_enlarged_only_if_somebody_says_so(program,
     text = "small.png of 20 x 20 becomes 40 x 40, 0 million pixels, which takes long"
     assert (result.code, Path("out.png").exists()) == ((0, True) if answer == "y\n" else (2, False))
     if answer != "y\n":
-        assert result.err.splitlines()[-1].endswith(
-            f"roadict: error: {text}; cut or shrink it first, choose a smaller --scale, or start this on a terminal, "
-            "which asks"
-        )
+        where = " (on a terminal you are asked)" if answer is None else ""
+        error = f"roadict: error: {text}; cut or shrink it first, or choose a smaller --scale{where}"
+        assert result.err.splitlines()[-1].endswith(error)
     assert (f"{text}. Begin? [y/N]" in result.err) == (answer is not None)
+
+
+def test_ctrl_d_instead_of_an_answer_is_an_interrupt(program, folder, monkeypatch):
+    monkeypatch.setattr(pictures, "LARGE_PICTURE", 39 * 40)
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    result = program("upscale", "small.png", *OUT, "--scale", 2, "--model", "model.npz")
+    assert (result.code, result.err.splitlines()[-1]) == (130, "roadict: error: interrupted; nothing was written")
 
 
 def test_a_large_blank_picture_is_refused_at_once(program, folder):

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from roadict.runs.driving import drive, drive_all
+from roadict.runs.driving import drive, drive_all, tapped
 
 
 def test_fits_take_turns_when_they_wait_for_the_batch():
@@ -62,10 +62,13 @@ def test_an_interrupted_fit_releases_its_resources():
     def fitting():
         try:
             yield None
-            raise KeyboardInterrupt
         finally:
             released.append(True)
 
+    def interrupts(event):
+        raise KeyboardInterrupt
+
+    fit = fitting()  # named here, so that only drive closes it
     with pytest.raises(KeyboardInterrupt):
-        drive(fitting())
+        drive(tapped(fit, interrupts))
     assert released

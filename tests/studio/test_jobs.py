@@ -141,7 +141,6 @@ def test_a_process_that_ignores_the_interrupt_is_killed(monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_process_that_gets_a_signal_ends_by_itself(number):
     with subprocess.Popen(["sleep", "100"]) as process:
-        time.sleep(0.2)
         jobs._terminate(process, number)
         assert process.returncode == -number
 
@@ -242,6 +241,15 @@ def test_a_job_that_ctrl_c_ends_is_cancelled_or_stopped(tmp_path):
     assert [job._state_of(code) for code in (130, 0, 1)] == ["stopped", "done", "failed"]
 
 
+@pytest.mark.parametrize("end", [jobs.Job.stop, jobs.Job.cancel])
+def test_a_job_that_is_ended_before_it_runs_does_not_run(tmp_path, end):
+    job = jobs.Job(learn_command("data.npy"), tmp_path, ME)
+    end(job)
+    assert job.ended.is_set()
+    job.run()
+    assert (job.state, job._process) == ("cancelled", None)
+
+
 def test_a_waiting_job_that_is_stopped_never_starts(queue, tmp_path):
     first, mine = Slow(tmp_path), Slow(tmp_path, MINE)
     for job in (first, mine):
@@ -249,6 +257,24 @@ def test_a_waiting_job_that_is_stopped_never_starts(queue, tmp_path):
     queue.stop(MINE)
     assert mine.state == "cancelled"
     first.may_end.set()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("interrupted: the best so far is in out.npz", "This is the best so far; the whole command may find better."),
+        ("interrupted: out.png is made with the dictionary learned so far", "This is the best so far; the whole"),
+        ("interrupted: the finished model is in out.npz", "Interrupted: the finished model is in out.npz."),
+        ("interrupted; out.npz was written without the stability of its atoms", "without the stability of its atoms."),
+    ],
+)
+def test_a_job_that_was_stopped_when_its_fit_was_done_says_so(tmp_path, error, said):
+    job = jobs.Job(learn_command("data.npy"), tmp_path, ME)
+    job.state = "stopped"
+    job.status.lines = [f"roadict: error: {error}"]
+    shown = panels.done(job)
+    assert said in shown
+    assert ("whole command" in shown) == ("so far" in error)
 
 
 def test_upscaling_keeps_nothing(tmp_path):

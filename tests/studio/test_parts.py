@@ -330,6 +330,21 @@ def test_a_port_must_be_free_at_127_0_0_1_for_other_hosts_too():
     assert server._free_port("::1", port) == port
 
 
+def test_an_address_of_another_machine_is_refused_as_such():
+    with pytest.raises(ValueError, match=r"--host 192\.0\.2\.1 is no address of this machine; use 127\.0\.0\.1"):
+        server._free_port("192.0.2.1", None)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can create files")
+def test_past_runs_go_elsewhere_where_their_folder_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "roadict").mkdir()
+    (tmp_path / "roadict" / "studio").symlink_to("/proc/self")
+    told = []
+    assert server._store(tmp_path / "own", told.append) == tmp_path / "own" / "past"
+    assert told[0].startswith("past runs are forgotten when the studio stops, as they cannot be saved: ")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGHUP")
 def test_a_studio_started_by_nohup_survives_its_terminal():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

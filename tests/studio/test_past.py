@@ -37,9 +37,10 @@ def studio(tmp_path, name):
     return past.PastRuns(tmp_path / name, tmp_path / "store")
 
 
-def finished(runs, state="done", grey=50, size=(20, 30)):
+def finished(runs, state="done", grey=50, size=(20, 30), folder=None):
     """Settle a job that has denoised a picture."""
-    job = jobs.Job(picture_command("denoise", "-a.png", sigma=20), runs.new_folder(), jobs.Owner("pictures", "page"))
+    folder = folder or runs.new_folder()
+    job = jobs.Job(picture_command("denoise", "-a.png", sigma=20), folder, jobs.Owner("pictures", "page"))
     for name in ("-a.png", "-a-denoised.png"):
         Image.fromarray(np.full(size, grey, np.uint8)).save(job.folder / name)
     job.state = state
@@ -98,6 +99,15 @@ def test_number_and_size_of_runs_are_bounded(runs, monkeypatch):
     assert [run.id for run in runs.listed()] == [last.folder.name]
 
 
+def test_a_long_run_is_kept_though_many_that_began_later_have_ended(runs, monkeypatch):
+    monkeypatch.setattr(past, "MAX_RUNS", 2)
+    folder = runs.new_folder()
+    later = [finished(runs) for _ in range(3)]
+    long = finished(runs, folder=folder)
+    assert {run.id for run in runs.listed()} == {folder.name, later[-1].folder.name}
+    assert long.result.exists()
+
+
 def test_a_copy_under_way_in_another_studio_is_not_pruned(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(past, "MAX_RUNS", 1)
     finished(runs)
@@ -105,7 +115,8 @@ def test_a_copy_under_way_in_another_studio_is_not_pruned(runs, tmp_path, monkey
     shutil.copytree(tmp_path / "store" / runs.listed()[0].id, under_way)
     last = finished(runs)
     assert [run.id for run in runs.listed()] == [last.folder.name]
-    assert under_way.exists()
+    runs.clear()
+    assert [*(tmp_path / "store").iterdir()] == [under_way]
 
 
 def test_runs_of_more_than_a_week_ago_are_removed(runs, tmp_path):

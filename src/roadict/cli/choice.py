@@ -80,14 +80,16 @@ def curve_path(output: Path) -> Path:
     return output.with_name(f"{output.stem}-components.svg")
 
 
-def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
-    """Print how the number of atoms was chosen, and draw it if Matplotlib is installed."""
+def show_choice(model: "ROADCV", written: list[Path], quiet: bool) -> None:
+    """Print how the number of atoms was chosen, and draw it beside the model if Matplotlib is installed."""
     chosen = model.n_iter_ > 0  # else Ctrl-C was faster, and the best so far was kept
     drawn = chosen and installed("matplotlib")
     if drawn:
         from roadict.plotting import save_figure
 
+        picture = curve_path(written[0])
         save_figure(model.plot(), picture)
+        written.append(picture)
     if quiet:
         return
     typer.echo(f"{'atoms':>8}{'hidden error':>14}{'excess':>10}{'± error':>10}{'nonzeros':>10}")
@@ -103,4 +105,4 @@ def show_choice(model: "ROADCV", picture: Path, quiet: bool) -> None:
             "worse; the data may have no true number of atoms"
         )
     if drawn:
-        typer.echo(f"curve: {picture}")
+        typer.echo(f"curve: {written[-1]}")

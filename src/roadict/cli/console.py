@@ -135,13 +135,17 @@ def telling_what_was_written(files: Sequence[Path]) -> Iterator[None]:
         raise WorkStoppedError(f"interrupted; {listed} {agree(len(files), 'was', 'were')} written") from None
 
 
-def save(write: Callable[[Path], None], path: Path) -> None:
+def save(write: Callable[[Path], None], path: Path, interrupted: bool = False) -> None:
     """Write the result of work that is done, elsewhere if its disk is full or lost.
 
-    A first Ctrl-C meanwhile ends the program when the file is written, a second one discards it.
+    A first Ctrl-C meanwhile ends the program when the file is written, a second one discards it. ``interrupted``: the
+    first one was before.
     """
     from roadict.files.atomic import write_or_rescue
 
+    if interrupted:
+        write_or_rescue(write, path)
+        return
     with _interrupt_deferred() as pressed:
         write_or_rescue(write, path)
     if pressed:
@@ -174,8 +178,14 @@ def confirm_large(text: str, remedy: str) -> None:
     """Ask on a terminal whether to begin long work; without one, or if the answer is no, refuse it."""
     from roadict.progress import json_lines
 
-    asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not json_lines.requested()
-    if not (asked and typer.confirm(f"{text}. Begin?", err=True)):
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()) or json_lines.requested():
+        raise ValueError(f"{text}; {remedy} (on a terminal you are asked)")
+    try:
+        agreed = typer.confirm(f"{text}. Begin?", err=True)
+    except typer.Abort:  # Ctrl-C, or the end of the input
+        typer.echo(err=True)
+        raise KeyboardInterrupt from None
+    if not agreed:
         raise ValueError(f"{text}; {remedy}")
 
 

@@ -66,7 +66,8 @@ def _written(truth: "Planted", out: Path, seed: int, quiet: bool) -> "Iterator[t
     model, times = _learned(truth, seed, quiet)
     model.save(out / "model.npz")
     if not quiet:
-        _report(model, truth, times)
+        with telling_what_was_written([out / "model.npz"]):
+            _report(model, truth, times)
     yield out / "model.npz", "model"
     save_figure(compare_atoms_figure(truth.dictionary, model.components_), out / "atoms.png")
     yield out / "atoms.png", "true and learned atoms"

@@ -71,10 +71,9 @@ def encode(
     """
     check_output(output, (".npz",) if sparse else (".npz", ".npy"), inputs=(model_file, data))
     import numpy as np
-    from scipy.sparse import save_npz, vstack
+    from scipy.sparse import vstack
 
     from roadict.estimators import load
-    from roadict.files.atomic import atomic_write
     from roadict.files.blocks import read_blocks
     from roadict.precompile import kernel_of_coder, prepare
 
@@ -100,17 +99,7 @@ def encode(
             done += len(block)
             advance(done, n_samples, of(done, n_samples, "sample"))
     codes: Any = vstack(parts, format="csr") if sparse else np.concatenate(parts)
-
-    def write(path: Path) -> None:
-        with atomic_write(path) as file:
-            if sparse:
-                save_npz(file, codes)
-            elif path.suffix.lower() == ".npy":
-                np.save(file, codes)
-            else:
-                np.savez_compressed(file, codes=codes)
-
-    save(write, output)
+    save(lambda path: _write(path, codes, sparse), output)
     if quiet:
         return
     with telling_what_was_written([output]):
@@ -118,6 +107,21 @@ def encode(
         count = plural(n_samples, "sample")
         typer.echo(f"{count}, {per_sample:.2f} coefficients per sample, relative error {error.value():.3g}")
         typer.echo(f"codes: {output}")
+
+
+def _write(path: Path, codes: Any, sparse: bool) -> None:
+    import numpy as np
+    from scipy.sparse import save_npz
+
+    from roadict.files.atomic import atomic_write
+
+    with atomic_write(path) as file:
+        if sparse:
+            save_npz(file, codes)
+        elif path.suffix.lower() == ".npy":
+            np.save(file, codes)
+        else:
+            np.savez_compressed(file, codes=codes)
 
 
 def _check_width(data: Path, width: int, expected: int) -> None:

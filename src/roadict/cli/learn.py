@@ -63,11 +63,11 @@ from roadict.runs.signals import WorkStoppedError, kept_at_interrupt, stop_reque
 from roadict.wording import plural
 
 if TYPE_CHECKING:
-    from roadict.checkpoints.schedule import Checkpoint
-    from roadict.estimators import ROAD, ROADCV, AlternatingDictionaryLearning
-    from roadict.ranks.comm import Comm
+    from numpy.typing import NDArray
 
-    Learned = ROAD | ROADCV | AlternatingDictionaryLearning
+    from roadict.checkpoints.schedule import Checkpoint
+    from roadict.cli.fitting import Learned
+    from roadict.ranks.comm import Comm
 
 SIGNAL_GRACE = 3.0
 """Seconds within which torchrun forwards a signal that the terminal has already sent to all processes."""
@@ -257,37 +257,17 @@ def _checkpointing(options: CheckpointOptions | None, comm: "Comm") -> Iterator[
 def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> None:
     """Read, learn and write on one rank; rank 0 prints, ``start_message`` first, and writes the model."""
     from roadict.checkpoints.schedule import RunStoppedError
-    from roadict.estimators.stability import informative
-    from roadict.files.atomic import write_or_rescue
-    from roadict.files.tables import read_rows
-    from roadict.ranks.collectives import counts, gathered_on_root, on_all_ranks
+    from roadict.ranks.collectives import on_all_ranks
 
-    output = task.output
     on_all_ranks(comm, lambda: _check_outputs(task, hasattr(model, "n_splits"), comm))
-    with showing_warnings(comm.rank == 0):
-        X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
-        if (fixed := task.fixed) is not None:
-            positive = model.positive_dict
-            model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_known_atoms(fixed, positive)))
-        if comm.size == 1 and not model.positive_code:  # sums of parts are not to be centred
-            warn_of_constants(task.data, X)
-    if (sparsity := getattr(model, "n_nonzero_coefs", None)) is not None and sparsity > X.shape[1]:
-        raise ValueError(f"--sparsity {sparsity} must be at most {X.shape[1]}, the number of features")
-    if task.stability:
-        informative(X)
-    ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
-    n_samples = sum(counts(comm, len(X)))
-    if n_samples < 2:
-        raise ValueError(f"{task.data} holds {plural(n_samples, 'sample')}, one per row; learning needs at least 2")
-    shape = f"{plural(n_samples, 'sample')} of {plural(X.shape[1], 'feature')}"
-    heading = f"{start_message}{task.data}: {shape}, {X.dtype}{ranks}"
+    X, heading = _read(model, task, comm)
     # Ranks end together only at checkpoints, and with these a run is resumed.
     keeps = model.checkpoint is None and comm.size == 1
     notice = stop_notice(task.quiet, "the best so far will be saved")
+    span = (0.0, FIT_SHARE if task.stability else 1.0)
     try:
         with naming_places(task.data), kept_at_interrupt(notice) if keeps else contextlib.nullcontext() as interrupt:
-            span = (0.0, FIT_SHARE if task.stability else 1.0)
-            noise_found = fit_with_progress(model, X, task.quiet, heading, span, task.data)
+            noise_found = fit_with_progress(model, X, task.quiet, start_message + heading, span, task.data)
     except RunStoppedError as stopped:
         code = SIGNAL_BASE + stopped.number
         if comm.rank > 0:
@@ -299,31 +279,63 @@ def _learn(model: "Learned", task: Task, start_message: str, comm: "Comm") -> No
         path = getattr(model, "epsilon_path_", None)
         if path is not None and not (noise_found or path.exact):
             model.epsilon_path_ = None  # of atoms that were still being sought
-    own = model.codes_
-    in_parts = comm.size > 1 and own is not None and not task.gather
-    if comm.size > 1 and own is not None:
-        model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
     interrupted = interrupt is not None and interrupt.requested  # perhaps when nothing was left to stop
-    write = write_or_rescue if interrupted else save  # after a first Ctrl-C the next discards the model
-    steps = [partial(write, model.save, output)] if comm.rank == 0 else []
-    steps += [partial(write_part, output, own, comm)] if in_parts else []
-    on_all_ranks(comm, lambda: _each_written(steps))
-    stability = task.stability and not interrupted
-    with telling_what_was_written([output]):
-        if stability:
-            measure_and_save(model, X, output, task.quiet)
+    codes = _write(model, task, comm, interrupted)
+    written = [task.output]
+    with telling_what_was_written(written):
+        if stability := task.stability and not interrupted:
+            measure_and_save(model, X, task.output, task.quiet)
         if hasattr(model, "cv_results_"):
-            show_choice(model, curve_path(output), task.quiet)
+            show_choice(model, written, task.quiet)
         if not task.quiet:
             report(model)
             if stability:
                 typer.echo(stability_summary(model.atom_stability_))
-            if in_parts:
-                typer.echo(f"codes: {part_of_codes(output, 0, comm.size, own)} and so on, in sample order")
-            typer.echo(f"model: {output}")
+            if codes:
+                typer.echo(f"codes: {codes} and so on, in sample order")
+            typer.echo(f"model: {task.output}")
     if interrupted:
         kept = "best so far" if stopped_early else "finished model"
-        raise WorkStoppedError(f"interrupted: the {kept} is in {output}")
+        raise WorkStoppedError(f"interrupted: the {kept} is in {task.output}")
+
+
+def _read(model: "Learned", task: Task, comm: "Comm") -> tuple["NDArray[Any]", str]:
+    """Read the data of this rank, and known atoms, and check them; returns the data and a line on all of them."""
+    from roadict.estimators.stability import informative
+    from roadict.files.tables import read_rows
+    from roadict.ranks.collectives import counts, on_all_ranks
+
+    with showing_warnings(comm.rank == 0):
+        X = on_all_ranks(comm, lambda: read_rows(task.data, task.key, comm.rank, comm.size))
+        if (fixed := task.fixed) is not None:
+            positive = model.positive_dict
+            model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_known_atoms(fixed, positive)))
+        if comm.size == 1 and not model.positive_code:  # sums of parts are not to be centred
+            warn_of_constants(task.data, X)
+    if (sparsity := getattr(model, "n_nonzero_coefs", None)) is not None and sparsity > X.shape[1]:
+        raise ValueError(f"--sparsity {sparsity} must be at most {X.shape[1]}, the number of features")
+    if task.stability:
+        informative(X)
+    n_samples = sum(counts(comm, len(X)))
+    if n_samples < 2:
+        raise ValueError(f"{task.data} holds {plural(n_samples, 'sample')}, one per row; learning needs at least 2")
+    shape = f"{plural(n_samples, 'sample')} of {plural(X.shape[1], 'feature')}"
+    ranks = f", on {comm.size} ranks" if comm.size > 1 else ""
+    return X, f"{task.data}: {shape}, {X.dtype}{ranks}"
+
+
+def _write(model: "Learned", task: Task, comm: "Comm", interrupted: bool) -> Path | None:
+    """Write the model, and codes that are not gathered; returns the first file of these, if any."""
+    from roadict.ranks.collectives import gathered_on_root, on_all_ranks
+
+    own = model.codes_
+    if several := comm.size > 1 and own is not None:
+        model.codes_ = gathered_on_root(comm, own) if task.gather else own[:0]
+    steps = [partial(save, model.save, task.output, interrupted)] if comm.rank == 0 else []
+    if in_parts := several and not task.gather:
+        steps.append(partial(write_part, task.output, own, comm))
+    on_all_ranks(comm, lambda: _each_written(steps))
+    return part_of_codes(task.output, 0, comm.size, own) if in_parts else None
 
 
 def _each_written(steps: "Sequence[Callable[[], None]]") -> None:

@@ -4,6 +4,8 @@ import re
 import sys
 from collections.abc import Sequence
 
+from roadict.wording import WORD_BEGINS, WORD_ENDS
+
 _FIT = {"n_jobs": "--jobs", "random_state": "--seed"}
 PARAMETERS: dict[str, dict[str, str]] = {
     "learn": {
@@ -37,8 +39,6 @@ _PHRASES = {
 _WORDS = ("alpha", "beta", "epsilon", "rho", "tol")
 """Parameters that are also named without a value, and are no words that mean anything else."""
 _VALUE = r"""'[^']*'|"[^"]*"|\([^()]*\)|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|-?inf|(?:np\.)?nan|True|False|None"""
-_BEFORE, _AFTER = r"(?<![\w./\\-])", r"(?![\w/\\=-]|\.\w)"
-"""No part of the name of a file or of a longer word."""
 
 
 def as_options(text: str, arguments: Sequence[str] | None = None) -> str:
@@ -66,10 +66,10 @@ def as_options(text: str, arguments: Sequence[str] | None = None) -> str:
     kept = "|".join(re.escape(argument) for argument in rest if re.search("[=_]", argument)) or "(?!)"
     given = rf"(?P<name>{'|'.join(['--[a-z-]+', *options])})=(?P<value>{_VALUE})"
     bare = rf"(?P<bare>{'|'.join(name for name in options if '_' in name) or '(?!)'})"
-    pattern = rf"(?P<kept>{kept})|{_BEFORE}(?:{given}|{bare}){_AFTER}"
+    pattern = rf"(?P<kept>{kept})|{WORD_BEGINS}(?:{given}|{bare}){WORD_ENDS}"
     text = re.sub(pattern, lambda found: _option(found, options), text)
     words = "|".join(name for name in _WORDS if name in options) or "(?!)"
-    return re.sub(rf"\b(larger|takes|or|and) ({words}){_AFTER}", r"\1 --\2", text)
+    return re.sub(rf"\b(larger|takes|or|and) ({words}){WORD_ENDS}", r"\1 --\2", text)
 
 
 def of_file(text: str, file: str) -> str:

@@ -116,7 +116,7 @@ def upscale(
         size = f"{width} x {height}, {height * width / 1e6:,.0f} million pixels"
         confirm_large(
             f"{picture} of {small.shape[1]} x {small.shape[0]} becomes {size}, which takes long",
-            "cut or shrink it first, choose a smaller --scale, or start this on a terminal, which asks",
+            "cut or shrink it first, or choose a smaller --scale",
         )
     original = _original(compare, (height, width), small)
     smallest = fresh.smallest_to_learn_from()
@@ -136,14 +136,15 @@ def upscale(
             message=None if quiet else say,
         )
     _write(output, big)
-    with telling_what_was_written([output]):
+    written = [output]
+    with telling_what_was_written(written):
         if original is not None and compare is not None:
             from roadict.pictures.training import enlarge
 
             unit = dtypes.white(small)
             bigger = enlarge(dtypes.split(small, unit).colour, scale)
             plain = dtypes.join(dtypes.Parts(bigger, None), small.dtype, unit, (0.0, 1.0))
-            _compare(output, original, {"bicubic": plain, "roadict": big}, luma_only=True)
+            _compare(written, original, {"bicubic": plain, "roadict": big}, luma_only=True)
         _done(output, big, quiet)
 
 
@@ -279,8 +280,8 @@ def _original(path: Path | None, shape: tuple[int, ...], like: Picture) -> Pictu
     return original
 
 
-def _compare(output: Path, original: Picture, others: dict[str, Picture], *, luma_only: bool = False) -> None:
-    """Print how close the pictures are to the original, and draw them next to it."""
+def _compare(written: list[Path], original: Picture, others: dict[str, Picture], *, luma_only: bool = False) -> None:
+    """Print how close the pictures are to the original, and draw them next to the result, the only file written."""
     from skimage.metrics import structural_similarity
 
     from roadict.metrics import psnr
@@ -298,8 +299,10 @@ def _compare(output: Path, original: Picture, others: dict[str, Picture], *, lum
         axis = 2 if truth.ndim == 3 else None
         ssim = structural_similarity(result, truth, data_range=1.0, channel_axis=axis, win_size=window)
         typer.echo(f"{name}: PSNR {psnr(result, truth):.2f} dB, SSIM {ssim:.4f}")
-    files.write_picture(_comparison(output), dtypes.side_by_side([*others.values(), original]))
-    typer.echo(f"side by side ({', '.join(others)}, original): {_comparison(output)}")
+    path = _comparison(written[0])
+    files.write_picture(path, dtypes.side_by_side([*others.values(), original]))
+    written.append(path)
+    typer.echo(f"side by side ({', '.join(others)}, original): {path}")
 
 
 def _finish(
@@ -308,20 +311,18 @@ def _finish(
     """Write the last of the pictures, and compare them with the original if there is one."""
     result = list(shown.values())[-1]
     _write(output, result, interrupt)
-    with telling_what_was_written([output]):
+    written = [output]
+    with telling_what_was_written(written):
         if original is not None:
-            _compare(output, original, shown)
+            _compare(written, original, shown)
         _done(output, result, quiet, interrupt)
 
 
 def _write(output: Path, result: Picture, interrupt: Interrupt | None = None) -> None:
     """Write the result; where its disk is full or lost, elsewhere."""
-    from roadict.files.atomic import write_or_rescue
     from roadict.pictures.files import write_picture
 
-    interrupted = interrupt is not None and interrupt.requested
-    write = write_or_rescue if interrupted else save  # after a first Ctrl-C the next discards the picture
-    write(lambda path: write_picture(path, result), output)
+    save(lambda path: write_picture(path, result), output, interrupt is not None and interrupt.requested)
 
 
 def _done(output: Path, result: Picture, quiet: bool, interrupt: Interrupt | None = None) -> None:

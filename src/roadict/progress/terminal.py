@@ -15,7 +15,7 @@ from roadict.progress.stages import Progress
 from roadict.progress.words import duration
 from roadict.streams import GuardedStream
 
-__all__ = ["PlainProgress", "Progress", "ProgressLine", "duration", "run_text", "silent"]
+__all__ = ["PlainProgress", "Progress", "ProgressLine", "run_text", "silent"]
 
 PAUSE = 2.0
 """Seconds between two lines that are not rewritten."""

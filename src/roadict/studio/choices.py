@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roadict.drawing.charts import Chart, Scale, svg
+from roadict.drawing.charts import Scale, svg
 from roadict.drawing.numbers import number
 from roadict.metrics import STABLE
-from roadict.studio.drawings import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, atoms_picture
+from roadict.studio.drawings import BOTTOM, HEIGHT, TOP, WIDTH, atoms_picture, axes, chart_of
 from roadict.wording import agree, of, plural
 
 
@@ -38,12 +38,11 @@ def hidden_error(numbers: NDArray[np.integer], errors: NDArray[np.floating], cho
     """Draw the error of hidden entries against the number of atoms, and mark the chosen one, if there is one."""
     margin = 0.06 * (float(np.ptp(errors)) or float(errors[0]) or 1.0)
     heights = Scale(float(errors.min()) - margin, float(errors.max()) + margin, HEIGHT - BOTTOM, TOP)
-    chart = Chart(Scale(float(numbers[0]), float(numbers[-1]), LEFT, WIDTH - RIGHT), heights)
+    chart = chart_of(float(numbers[0]), float(numbers[-1]), heights)
     mark = [] if chosen is None else [chart.mark(chosen, float(errors[list(numbers).index(chosen)]), str(chosen))]
     tips = [_tip(plural(int(n), "atom"), "error", e) for n, e in zip(numbers, errors, strict=True)]
     parts = [
-        chart.y_axis("error of hidden entries"),
-        chart.x_axis("number of atoms", _whole(chart.x.ticks())),
+        axes(chart, "number of atoms", "error of hidden entries"),
         chart.line(numbers, errors, "c0"),
         *mark,
         chart.columns(numbers, tips),
@@ -54,11 +53,10 @@ def hidden_error(numbers: NDArray[np.integer], errors: NDArray[np.floating], cho
 def stability_bars(stability: NDArray[np.floating]) -> str:
     """Draw the stability of atoms as bars, unstable ones in another colour, and the bound as a line."""
     count, stable = len(stability), stability >= STABLE
-    chart = Chart(Scale(0.5, count + 0.5, LEFT, WIDTH - RIGHT), Scale(0, 1, HEIGHT - BOTTOM, TOP))
+    chart = chart_of(0.5, count + 0.5, Scale(0, 1, HEIGHT - BOTTOM, TOP))
     tips = [_tip(f"rank {rank}", "stability", value) for rank, value in enumerate(stability, start=1)]
     parts = [
-        chart.y_axis("stability"),
-        chart.x_axis("rank of the atom", _whole(chart.x.ticks())),
+        axes(chart, "rank of the atom", "stability"),
         chart.bars(np.where(stable, stability, 0), "c2"),
         chart.bars(np.where(stable, 0, stability), "c0"),
         chart.line([0.5, count + 0.5], [STABLE, STABLE], "zero"),
@@ -69,7 +67,3 @@ def stability_bars(stability: NDArray[np.floating]) -> str:
 
 def _tip(at: str, label: str, value: float) -> dict[str, Any]:
     return {"at": at, "lines": [{"colour": 0, "label": label, "mean": number(value), "range": ""}], "note": ""}
-
-
-def _whole(ticks: list[float]) -> list[float]:
-    return [tick for tick in ticks if tick == int(tick)]

@@ -38,11 +38,11 @@ def objective_curve(runs: Sequence[Sequence[float]], marks: Sequence[Mark] = ())
         return _empty("The objective is not finite.")
     low, high = float(np.min(settled)), float(np.max(settled))
     margin = 0.04 * ((high - low) or abs(high) or 1.0)
-    chart = _chart(1, longest, Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP))
+    chart = chart_of(1, longest, Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP))
     lines = [_curve(chart, np.asarray(run), "c0" if run is runs[-1] else "before") for run in runs]
     rings = [chart.mark(*mark, avoid=[_points(run) for run in runs if len(run)]) for mark in marks]
     values = _values(chart, {"objective": np.asarray(runs[-1])}, digits=5)
-    return _svg([_axes(chart, "iteration", "objective"), *lines, *rings, values], "Objective against the iteration")
+    return _svg([axes(chart, "iteration", "objective"), *lines, *rings, values], "Objective against the iteration")
 
 
 def residual_curves(
@@ -60,8 +60,8 @@ def residual_curves(
         return _empty("The residuals will be drawn here.")
     low, high = 10.0 ** math.floor(math.log10(0.8 * positive.min())), 1.25 * float(positive.max())
     rows = _rows_of_names(curves)
-    chart = _chart(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + len(rows) * LEGEND, log=True))
-    parts = [_axes(chart, "iteration", "relative, log scale")]
+    chart = chart_of(1, longest, Scale(low, high, HEIGHT - BOTTOM, TOP + len(rows) * LEGEND, log=True))
+    parts = [axes(chart, "iteration", "relative, log scale")]
     parts += [_curve(chart, curve, f"c{i}") for i, curve in enumerate(curves.values())]
     last = list(curves.values())[-1]
     parts += [chart.line([len(last), mark.x], [last[-1], mark.y], f"c{len(curves) - 1} jump") for mark in marks]
@@ -79,9 +79,9 @@ def residual_curves(
 def usage_bars(usage: NDArray[np.floating]) -> str:
     """Draw the share of samples that use each atom, the most used first."""
     shares = -np.sort(-100 * np.asarray(usage, np.float64))
-    chart = _chart(0.5, len(shares) + 0.5, Scale(0, float(shares[0]) or 100.0, HEIGHT - BOTTOM, TOP))
+    chart = chart_of(0.5, len(shares) + 0.5, Scale(0, float(shares[0]) or 100.0, HEIGHT - BOTTOM, TOP))
     tips = [{"at": f"{number(share)} % of the signals", "lines": [], "note": ""} for share in shares]
-    parts = [_axes(chart, "atoms, most used first", "share of the signals", " %"), chart.bars(shares, "c1")]
+    parts = [axes(chart, "atoms, most used first", "share of the signals", " %"), chart.bars(shares, "c1")]
     parts.append(chart.columns(np.arange(1, len(shares) + 1), tips))
     return _svg(parts, f"Share of the signals that use each of {plural(len(shares), 'atom')}")
 
@@ -120,11 +120,13 @@ def _rows_of_names(curves: Iterable[str]) -> list[dict[str, str]]:
     return rows
 
 
-def _chart(first: float, last: float, heights: Scale) -> Chart:
+def chart_of(first: float, last: float, heights: Scale) -> Chart:
+    """A chart of the usual size from the first to the last place."""
     return Chart(Scale(first, last, LEFT, WIDTH - RIGHT), heights)
 
 
-def _axes(chart: Chart, title: str, y_title: str, unit: str = "") -> str:
+def axes(chart: Chart, title: str, y_title: str, unit: str = "") -> str:
+    """Both axes, with ticks at whole places."""
     ticks = [tick for tick in chart.x.ticks(5) if tick == int(tick)]
     return chart.y_axis(y_title, unit) + chart.x_axis(title, ticks)
 

@@ -74,7 +74,9 @@ class JobStatus:
         if event is None:
             self.lines.append(line.strip())
         elif "progress" in event:
-            vars(self).update(event["progress"])
+            told = event["progress"]
+            self.verb, self.stage, self.text = told["verb"], told["stage"], told["text"]
+            self.left, self.share = told["left"], told["share"]
             self.n_moves += self.share > 0
         else:
             self._read_snapshot(event["snapshot"])
@@ -239,7 +241,7 @@ class Job:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "roadict", *self.command.arguments],
                 cwd=self.folder,
-                env=os.environ | {json_lines.VARIABLE: "json", "NO_COLOR": "1"},
+                env=os.environ | {json_lines.VARIABLE: "json", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from roadict.studio.commands import Command
 from roadict.studio.methods import METHODS
 from roadict.studio.verdict import ATOMS, ERROR_BOUND, FIND, MARK, NUMBERS, SEED
+from roadict.wording import WORD_BEGINS, WORD_ENDS
 
 MISSING, SIGNS, KNOWN_ATOMS, METHOD, PER_SIGNAL = (
     "Empty cells and NaN are missing entries",
@@ -48,7 +49,6 @@ _LEARN: _Rules = (
     (r"leave it out or give a number", f"set it to auto, or {_UNTICK}"),
     (r"pass --components (\d+) or more", rf"enter \1 or more as “{ATOMS}”"),
     (r"pass smaller numbers or more samples", f"enter smaller “{NUMBERS}”, or drop more signals"),
-    (r"pass smaller numbers", f"enter smaller “{NUMBERS}”"),
     (r"pass fewer components", f"enter fewer “{ATOMS}”"),
     (r"ROADCV needs at least (\d+) to compare", r"at least \1 are needed to compare"),
     (r"ROADCV hides some and needs at least (\d+)", r"some are hidden, and at least \1 are needed"),
@@ -76,15 +76,12 @@ _TRANSPARENT: _Rules = (
 )
 """Where no mask was given."""
 _PICTURE: _Rules = (
-    (r", or start this on a terminal, which asks", ""),
     (
         r"mask has shape \((\d+), (\d+)\) and the picture \((\d+), (\d+)\) \(height, width\); they must agree",
         r"the mask has \2 × \1 pixels and the picture \4 × \3; drop a mask of the same size",
     ),
 )
 _WORDS = {"sample": "signal", "samples": "signals", "feature": "entry", "features": "entries"}
-_BEFORE, _AFTER = r"(?<![\w./\\-])", r"(?![\w/\\=-]|\.\w)"
-"""No part of the name of a file or of a longer word."""
 
 
 def as_fields(text: str, command: Command) -> str:
@@ -122,7 +119,7 @@ def _worded(text: str, command: Command) -> str:
     rules = _LEARN if learns else _PICTURE if "--mask" in command.options else _PICTURE + _TRANSPARENT
     for pattern, words in rules:
         text = re.sub(pattern, words, text)
-    text = re.sub(rf"{_BEFORE}(-k|--[a-z][a-z-]*)(?: ((?!-)\S*[^\s.,;:]))?", _named(command), text)
+    text = re.sub(rf"{WORD_BEGINS}(-k|--[a-z][a-z-]*)(?: ((?!-)\S*[^\s.,;:]))?", _named(command), text)
     if learns:
         text = _replace(text, _WORDS | {f'"{name}"': words for name, words in METHODS.items()})
         text = _replace(text, {"Input X": command.arguments[1], "X": command.arguments[1]})
@@ -151,4 +148,4 @@ def _named(command: Command) -> Callable[["re.Match[str]"], str]:
 
 def _replace(text: str, words: Mapping[str, str]) -> str:
     listed = "|".join(map(re.escape, words))
-    return re.sub(rf"{_BEFORE}({listed}){_AFTER}", lambda found: words[found[1]], text)
+    return re.sub(rf"{WORD_BEGINS}({listed}){WORD_ENDS}", lambda found: words[found[1]], text)

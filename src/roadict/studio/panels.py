@@ -84,7 +84,10 @@ def done(
     notes = [without_e(note) for note in (job.warnings if notes is None else notes)]
     if job.state == "stopped":
         kind, title = "stopped", "Stopped"
-        lines = ["This is the best so far; the whole command may find better.", *lines]
+        text = "This is the best so far; the whole command may find better."
+        if job.error.startswith("interrupted") and "so far" not in job.error:  # the fit was done
+            text = f"Interrupted{job.error.removeprefix('interrupted')}."
+        lines = [text, *lines]
     return _panel(kind=kind, title=title, lines=lines, notes=notes, facts=facts or {})
 
 

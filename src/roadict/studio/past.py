@@ -36,6 +36,7 @@ MAX_AGE = 7 * _DAY
 NOBODY = Owner("", "")
 _RECORD, _ARRAYS, _PARTIAL = "roadict-run.json", "roadict-run.npz", ".partial-"
 _THUMBNAIL = (112, 84)
+_REMOVED = "This run has been removed; runs are kept for a week, as long as there is room"
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 
 
@@ -112,7 +113,7 @@ class PastRuns:
         except OSError:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        self._prune()
+        self._prune(job.folder.name)
 
     def listed(self) -> list[PastRun]:
         """Runs that can be shown, newest first; those older than a week are deleted."""
@@ -128,21 +129,23 @@ class PastRuns:
     def open(self, run_id: str) -> Job:
         """Return a past run as the job that it was, with its files in a folder of this studio."""
         if run_id not in {run.id for run in self.listed()}:  # also: no path from outside
-            raise ValueError("This run has been removed; runs are kept for a week, as long as there is room")
-        folder = self._work / run_id
-        with self._lock:
-            if not folder.exists():
-                partial = self._work / f"{_PARTIAL}{run_id}"
-                shutil.copytree(self._store / run_id, partial, dirs_exist_ok=True)
-                partial.rename(folder)
+            raise ValueError(_REMOVED)
+        folder, partial = self._work / run_id, self._work / f"{_PARTIAL}{run_id}"
         try:
+            with self._lock:
+                if not folder.exists():
+                    shutil.copytree(self._store / run_id, partial)
+                    partial.rename(folder)
             return _read_job(folder)
         except _DAMAGED as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if not (self._store / run_id).exists():  # another studio has just deleted it
+                raise ValueError(_REMOVED) from None
             raise ValueError(f"This run cannot be read: {error}; run its command again") from error
 
     def clear(self) -> None:
         """Delete all past runs."""
-        for folder in self._folders():
+        for folder in self._complete():
             self._remove(folder)
 
     def _folders(self) -> list[Path]:
@@ -160,10 +163,11 @@ class PastRuns:
                 if folder.stat().st_mtime < oldest:
                     self._remove(folder)
 
-    def _prune(self) -> None:
-        """Delete the oldest runs beyond the bounds."""
+    def _prune(self, newest: str) -> None:
+        """Delete the oldest runs beyond the bounds, by when they began; the one that has just ended is the newest."""
         size = 0
-        for count, folder in enumerate(reversed(self._complete())):
+        ordered = sorted(self._complete(), key=lambda each: (each.name == newest, each.name), reverse=True)
+        for count, folder in enumerate(ordered):
             with contextlib.suppress(FileNotFoundError):
                 size += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             if count and (count >= MAX_RUNS or size > MAX_BYTES):

@@ -1,9 +1,11 @@
 """The studio's server: on this machine and for this machine; only past runs stay, for a week."""
 
+import errno
 import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,6 +23,7 @@ from roadict.studio.leaving import AskBeforeLeaving, LeaveQuietly
 
 FIRST_PORT = 7860
 _PORTS = 100
+_THIS_MACHINE = "use 127.0.0.1 for this machine alone"
 _STARTS = 5
 """Attempts to start a server."""
 
@@ -116,6 +119,8 @@ def _store(folder: Path, message: Callable[[str], None]) -> Path:
     try:
         store = cache_folder() / "studio"
         store.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(prefix=".", dir=store):
+            pass  # a folder that is there may belong to another user
     except OSError as failure:
         message(f"past runs are forgotten when the studio stops, as they cannot be saved: {failure.strerror}")
         return folder / "past"
@@ -168,7 +173,7 @@ def _free_port(host: str, port: int | None) -> int:
     try:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
     except OSError:
-        raise ValueError(f"--host {host} is no address; use 127.0.0.1 for this machine alone") from None
+        raise ValueError(f"--host {host} is no address; {_THIS_MACHINE}") from None
     for candidate in range(FIRST_PORT, FIRST_PORT + _PORTS) if port is None else [port]:
         try:
             _bind(family, host, candidate)
@@ -176,6 +181,8 @@ def _free_port(host: str, port: int | None) -> int:
         except PermissionError:
             raise ValueError(f"--port {candidate} needs an administrator; choose one above 1023") from None
         except OSError as failure:
+            if failure.errno == errno.EADDRNOTAVAIL:
+                raise ValueError(f"--host {host} is no address of this machine; {_THIS_MACHINE}") from None
             if port is not None:
                 raise ValueError(
                     f"cannot listen at {host}, port {port} ({failure.strerror}); choose another with --port"

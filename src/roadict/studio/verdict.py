@@ -67,6 +67,11 @@ def residuals_of(history: Any) -> list[str]:
     return [name for name in names if name in history and np.isfinite(history[name]).any()]
 
 
+def iterations(model: Any) -> str:
+    """Return how many there were."""
+    return f"{model.n_iter_:,} {agree(model.n_iter_, 'iteration', 'iterations')}"
+
+
 def _distance(model: Any) -> str:
     """Say how far the residuals are from the tolerance."""
     last = [
@@ -75,8 +80,7 @@ def _distance(model: Any) -> str:
         if np.isfinite(model.history_[name][-1])
     ]
     bound = number(bound_of(residuals_of(model.history_)[-1], model.tol))
-    count = f"{model.n_iter_:,} {agree(model.n_iter_, 'iteration', 'iterations')}"
-    return f"After {count}: {', '.join(last)}. A run has converged when these are below {bound}."
+    return f"After {iterations(model)}: {', '.join(last)}. A run has converged when these are below {bound}."
 
 
 def _advice(model: Any) -> str:

@@ -19,6 +19,7 @@ from roadict.progress.words import duration
 from roadict.studio import inputs, methods
 from roadict.studio.drawings import atom_tile
 from roadict.studio.jobs import Job
+from roadict.studio.verdict import iterations
 from roadict.wording import agree, of
 
 MAX_SIDE = 900
@@ -67,11 +68,7 @@ def _facts_of_model(model: Any, objective: bool) -> dict[str, str]:
         "Coefficients per signal": f"{model.atom_usage_.sum():.2f}",
     }
     shown |= {"Objective": f"{model.objective_:.6g}"} if objective else {}
-    return shown | {"Ended": f"{_ENDS.get(model.stop_reason_, model.stop_reason_)} after {_iterations(model)}"}
-
-
-def _iterations(model: Any) -> str:
-    return f"{model.n_iter_:,} {agree(model.n_iter_, 'iteration', 'iterations')}"
+    return shown | {"Ended": f"{_ENDS.get(model.stop_reason_, model.stop_reason_)} after {iterations(model)}"}
 
 
 def _pictures(first: Any, second: Any) -> tuple[list[str], str]:

@@ -157,6 +157,29 @@ const picture = async (section, name) => {
   throw new Error(`the slider has no picture ${name}`);
 };
 
+// Both pictures subtracted, where they are shown; of an inpainting the pixels that were filled, those of the marked colour.
+const subtract = ([old, now], task, marked) => {
+  for (let i = 0; i < now.data.length; i += 4) {
+    const filled = marked.every((colour, c) => old.data[i + c] === colour);
+    for (let c = i; c < i + 3; c++) now.data[c] = task === "inpaint" ? (filled ? now.data[c] : 128) : 128 + 4 * (now.data[c] - old.data[c]);
+  }
+  return now;
+};
+
+// The whole picture, small, with a frame around the part that is magnified.
+const overview = (canvas, image, x, y, length) => {
+  const context = canvas.getContext("2d"), whole = canvas.clientWidth, wide = image.naturalWidth, high = image.naturalHeight;
+  const scale = whole / Math.max(wide, high), framed = Math.min(scale * length, whole - 2);
+  Object.assign(canvas, { width: whole, height: whole });
+  const left = (whole - scale * wide) / 2, top = (whole - scale * high) / 2;
+  context.drawImage(image, left, top, scale * wide, scale * high);
+  context.lineWidth = 2;
+  [["#000", 1], ["#fff", 0]].forEach(([colour, out]) => {
+    context.strokeStyle = colour;
+    context.strokeRect(left + scale * x - out, top + scale * y - out, framed + 2 * out, framed + 2 * out);
+  });
+};
+
 const magnify = async section => {
   const { run, task, truth, mark = "" } = section.dataset, views = {}, marked = [1, 3, 5].map(i => parseInt(mark.slice(i, i + 2), 16));
   section.querySelectorAll("canvas").forEach(canvas => { views[canvas.dataset.view] = canvas; });
@@ -179,30 +202,14 @@ const magnify = async section => {
       context.drawImage(image, ...region().slice(0, 2), size / zoom, size / zoom, 0, 0, size, size);
       return context.getImageData(0, 0, size, size);
     });
-    const [old, now] = pixels.map(image => image.data);
-    for (let i = 0; i < now.length; i += 4) {
-      const filled = marked.every((colour, c) => old[i + c] === colour);
-      for (let c = i; c < i + 3; c++) now[c] = task === "inpaint" ? (filled ? now[c] : 128) : 128 + 4 * (now[c] - old[c]);
-    }
-    context.putImageData(pixels[1], 0, 0);
+    context.putImageData(subtract(pixels, task, marked), 0, 0);
   };
   const draw = () => {
     if (!side()) return;  // no longer on the page
     const [x, y, length] = region(), size = side();
     Object.entries(views).forEach(([name, canvas]) => {
+      if (name === "map") return overview(canvas, after, x, y, length);
       const context = canvas.getContext("2d", { willReadFrequently: name === "difference" });
-      if (name === "map") {
-        const whole = canvas.clientWidth, scale = whole / longer, framed = Math.min(scale * length, whole - 2);
-        Object.assign(canvas, { width: whole, height: whole });
-        const left = (whole - scale * wide) / 2, top = (whole - scale * high) / 2;
-        context.drawImage(after, left, top, scale * wide, scale * high);
-        context.lineWidth = 2;
-        [["#000", 1], ["#fff", 0]].forEach(([colour, out]) => {
-          context.strokeStyle = colour;
-          context.strokeRect(left + scale * x - out, top + scale * y - out, framed + 2 * out, framed + 2 * out);
-        });
-        return;
-      }
       Object.assign(canvas, { width: size, height: size });
       context.imageSmoothingEnabled = false;
       if (name === "difference") differ(context, size);

@@ -8,7 +8,7 @@ element.addEventListener('click', event => {
   const button = event.target.closest('button')
   if (!button) return
   if (button.dataset.run) trigger('show', { run: button.dataset.run })
-  else if (confirm('Delete all past runs? Their files are removed from this machine.')) trigger('clear_all')
+  else if (confirm('Delete all past runs?')) trigger('clear_all')
 })
 element.addEventListener('change', event => {
   const runs = ticked().map(box => box.value)
