@@ -17,6 +17,7 @@ import program
 from roadict.estimators import road as road_estimator
 from roadict.formulation import Problem, constrained, inexact, lasso
 from roadict.linalg import unit_rows
+from roadict.ranks.collectives import OtherRankError
 from roadict.ranks.comm import SERIAL
 from roadict.road.start import starting_point
 from roadict.synthetic import planted
@@ -176,7 +177,7 @@ def on_ranks(monkeypatch):
                 results[rank] = work(own.comm)
             except BaseException as failure:
                 failures[rank] = failure
-                if not isinstance(failure, ValueError):  # raised on all ranks
+                if not isinstance(failure, (ValueError, OtherRankError)):  # raised on all ranks
                     barrier.abort()
 
         threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
