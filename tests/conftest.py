@@ -65,8 +65,8 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """Run the slowest files first, so that no worker is busy with one of them at the end.
 
-    A test of a browser or of signals that fails is tried once more: on a busy machine it may be too late. The last line
-    of the run counts these.
+    A test of a browser or of signals that fails is tried once more: on a busy machine it may be too late. The last
+    lines of the run name these.
     """
     items.sort(key=lambda item: SLOW.index(item.path.stem) if item.path.stem in SLOW else len(SLOW))
     for item in items:
