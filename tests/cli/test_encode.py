@@ -179,6 +179,19 @@ def test_the_error_does_not_depend_on_the_unit(roadict, folder, monkeypatch, sca
     assert f"relative error {np.linalg.norm(residual) / np.linalg.norm(DATA[50:]):.3g}" in result.out
 
 
+def test_codes_that_overflow_are_refused(roadict, folder):
+    np.save("data.npy", np.vstack([DATA[:20], np.full(DATA.shape[1], 1.7e308)]))
+    result = roadict("encode", "model.npz", "data.npy", "-o", "codes.npz")
+    assert_refused(result, "codes of data.npy overflow float64; rescale the signals")
+    assert not Path("codes.npz").exists()
+
+
+def test_more_coefficients_than_features_are_refused(roadict, folder):
+    np.save("data.npy", DATA)
+    result = roadict("encode", "model.npz", "data.npy", "-o", "codes.npz", "-a", "omp", "-s", 7)
+    assert_refused(result, "--n-nonzero-coefs 7 must be at most 6, the number of features")
+
+
 def test_encoding_float32_does_not_warn_for_every_sample(roadict, folder):
     np.save("single.npy", DATA.astype(np.float32))
     roadict("learn", "single.npy", "-k", 12, "-o", "out.npz", *SHORT)

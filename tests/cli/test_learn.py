@@ -192,6 +192,34 @@ def test_missing_cells_are_learned_or_named_by_line(roadict, folder, cell):
     assert roadict(*learn, "--missing", "-q") == (0, "", "")
 
 
+def test_samples_that_outweigh_all_others_are_told(roadict, folder):
+    """A row of huge numbers, as of a sensor that failed: all but invisible in the other rows."""
+    data = planted(200, 6, 8, sparsity=2, snr_db=30, random_state=0).data
+    for name, row in (("huge.csv", 1e6), ("large.csv", 3.0)):
+        np.savetxt(name, np.vstack([data[:4], np.full(6, row), data[4:]]), delimiter=",")
+        result = roadict("learn", name, "-k", 8, "-o", "out.npz", *SHORT, "-q")
+        said = "1 sample has 99% of the sum of squares of all (largest: line 5), and the others hardly count; remove or"
+        assert (f"roadict: warning: huge.csv: {said} rescale it" in result.err) == (name == "huge.csv")
+
+
+def test_a_high_noise_level_or_no_codes_at_all_are_doubted(roadict, folder):
+    np.save("planted.npy", planted(300, 12, 8, sparsity=2, snr_db=26, random_state=3).data)
+    learn = ("learn", "planted.npy", "-o", "out.npz", "--seed", 0)
+    told = "if that is more than your noise, there are too few atoms: -k auto finds their number"
+    for number in (3, 8):
+        assert (told in roadict(*learn, "-k", number).out.splitlines()) == (number == 3)
+    said = roadict(*learn, "-k", 8, "--formulation", "lasso", "--alpha", 1e3).out
+    assert "all codes are zero: pass a smaller --alpha" in said
+    assert "starts agree:" not in said
+
+
+def test_a_model_given_as_data_is_named_as_such(roadict, folder):
+    np.save("data.npy", DATA)
+    roadict("learn", "data.npy", "-k", 8, "-o", "model.npz", *SHORT, "-q")
+    message = "model.npz is a model of roadict and holds"
+    assert_refused(roadict("learn", "model.npz", "-k", 8, "-o", "out.npz"), message)
+
+
 def test_a_feature_without_any_entry_is_named_with_its_file_counting_from_1(roadict, folder):
     np.savetxt("never.csv", np.where(np.arange(6) == 2, np.nan, DATA), delimiter=",")
     result = roadict("learn", "never.csv", "-k", 8, "-o", "out.npz", "--missing", *SHORT, "-q")

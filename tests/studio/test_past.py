@@ -283,7 +283,7 @@ def test_the_curve_of_the_choice_and_unstable_atoms_are_drawn(model):
     captions = list(choices.figures(model))
     assert captions == [
         "Stability, most used first: 9 of 10 atoms recur in halves of the data",
-        "1 atom not to be trusted",
+        "1 atom not to be trusted: atom 1",
     ]
     chosen = ROADCV([8, 10], n_splits=1, random_state=0).fit(DATA)
     ((caption, drawn),) = choices.figures(chosen).items()
@@ -301,9 +301,9 @@ def test_charts_of_the_choice_have_titles_and_values():
             {"error of hidden entries", "number of atoms"},
             [("8 atoms", "0.5"), ("9 atoms", "0.25"), ("12 atoms", "0.3")],
         ),
-        choices.stability_bars(np.array([1.0, 0.42])): (
+        choices.stability_bars(np.array([1.0, 0.42]), np.array([7, 3])): (
             {"stability", "rank of the atom"},
-            [("rank 1", "1"), ("rank 2", "0.42")],
+            [("atom 7", "1"), ("atom 3", "0.42")],
         ),
     }
     for drawn, (titles, values) in charts.items():

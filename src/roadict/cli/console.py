@@ -114,6 +114,7 @@ def stop_notice(quiet: bool, text: str) -> str:
 def showing_warnings(shown: bool = True, file: Path | None = None) -> Iterator[None]:
     """Print each warning in one line at the end of the block, also of one that fails, or none; of data from a file."""
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of numbers that checks refuse in words
         warnings.simplefilter("always", UserWarning)
         try:
             yield

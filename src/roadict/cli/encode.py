@@ -78,6 +78,8 @@ def encode(
     from roadict.precompile import kernel_of_coder, prepare
 
     model = load(model_file)
+    if n_nonzero_coefs is not None and n_nonzero_coefs > (width := model.components_.shape[1]):
+        raise ValueError(f"--n-nonzero-coefs {n_nonzero_coefs} must be at most {width}, the number of features")
     coder = model.sparse_coder(algorithm, n_nonzero_coefs=n_nonzero_coefs, alpha=alpha, epsilon=epsilon)
     coder.n_jobs = jobs
     if missing:
@@ -93,7 +95,7 @@ def encode(
             if not done:
                 coder._validate(block, coder._checked_dictionary(), reset=False)  # nothing is compiled for bad input
                 prepare([kernel_of_coder(coder.algorithm, bool(coder.positive_code))], block.dtype)
-            parts.append(coder._transform(block, sparse, first_row=done))
+            parts.append(_finite(data, coder._transform(block, sparse, first_row=done)))
             if not quiet:
                 error.add(block, parts[-1])
             done += len(block)
@@ -122,6 +124,15 @@ def _write(path: Path, codes: Any, sparse: bool) -> None:
             np.save(file, codes)
         else:
             np.savez_compressed(file, codes=codes)
+
+
+def _finite(data: Path, codes: Any) -> Any:
+    """Return codes; refuse those that have overflowed."""
+    import numpy as np
+
+    if not np.isfinite(codes.data if hasattr(codes, "nnz") else codes).all():
+        raise ValueError(f"codes of {data} overflow {codes.dtype}; rescale the signals")
+    return codes
 
 
 def _check_width(data: Path, width: int, expected: int) -> None:

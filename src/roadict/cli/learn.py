@@ -24,7 +24,7 @@ from roadict.cli.console import (
     telling_what_was_written,
 )
 from roadict.cli.fitting import fit_with_progress
-from roadict.cli.given import read_known_atoms, warn_of_constants
+from roadict.cli.given import read_known_atoms, warn_of_data
 from roadict.cli.help import add_command
 from roadict.cli.options import (
     AlphaOption,
@@ -311,7 +311,7 @@ def _read(model: "Learned", task: Task, comm: "Comm") -> tuple["NDArray[Any]", s
             positive = model.positive_dict
             model.set_params(fixed_atoms=on_all_ranks(comm, lambda: read_known_atoms(fixed, positive)))
         if comm.size == 1 and not model.positive_code:  # sums of parts are not to be centred
-            warn_of_constants(task.data, X)
+            warn_of_data(task.data, X)
     if (sparsity := getattr(model, "n_nonzero_coefs", None)) is not None and sparsity > X.shape[1]:
         raise ValueError(f"--sparsity {sparsity} must be at most {X.shape[1]}, the number of features")
     if task.stability:

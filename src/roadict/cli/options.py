@@ -105,7 +105,9 @@ FixedOption = Annotated[
 IterationsOption = Annotated[
     int | None,
     typer.Option(
-        help="Maximum number of iterations. Default: 2000 for road (inexact: 10000), else 100.", rich_help_panel=SEARCH
+        help="Maximum number of iterations of a start; its descent may have as many. Default: 2000 for road "
+        "(inexact: 10000), else 100.",
+        rich_help_panel=SEARCH,
     ),
 ]
 TolOption = Annotated[

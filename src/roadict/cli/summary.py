@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     Learned = ROAD | ROADCV | AlternatingDictionaryLearning
 
+MUCH = 0.3
+"""A noise level, relative to the data, from which the number of atoms is to be doubted: about 10 dB."""
 STOPS = {"max_iter": "stopped by --max-iter"}
 """Reasons to stop that are no words."""
 
@@ -34,6 +36,8 @@ def report(model: "Learned") -> None:
         typer.echo("the codes of so many samples are not stored; roadict encode --sparse computes them")
     if getattr(model, "epsilon_path_", None) is not None and model.epsilon_:
         typer.echo(f"the noise level follows from the data: epsilon {model.epsilon_:.3g}")
+        if model.epsilon_ > MUCH and not hasattr(model, "cv_results_"):
+            typer.echo("if that is more than your noise, there are too few atoms: -k auto finds their number")
     if missing := unfinished(model):
         typer.echo(missing)
     advice = getattr(model, "dense_advice", "")
@@ -60,14 +64,16 @@ def _doubts(model: "Learned") -> str:
     --------
     >>> from types import SimpleNamespace
     >>> import numpy as np
-    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=np.eye(6, 8)))
+    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=np.eye(6, 8), atom_usage_=np.ones(8)))
     '6 samples for 8 atoms: such atoms are not to be trusted; pass a smaller -k, or -k auto to find the number'
-    >>> _doubts(SimpleNamespace(components_=np.eye(8), codes_=None, stop_reason_="", n_starts_=2, n_starts_agreed_=1))
-    'no two starts agree: --stability tells which atoms to trust, and -k auto finds their number'
+    >>> _doubts(SimpleNamespace(atom_usage_=np.zeros(8), alpha=1e3))
+    'all codes are zero: pass a smaller --alpha'
     """
     from roadict.estimators.doubts import starts_disagree, too_few_samples
 
     chosen = hasattr(model, "cv_results_")
+    if not model.atom_usage_.any():
+        return f"all codes are zero: pass a smaller --{'epsilon' if getattr(model, 'alpha', None) is None else 'alpha'}"
     if few := too_few_samples(model):
         remedy = "pass smaller numbers" if chosen else "pass a smaller -k, or -k auto to find the number"
         return f"{few}: such atoms are not to be trusted; {remedy}"

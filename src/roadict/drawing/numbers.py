@@ -29,12 +29,14 @@ def without_e(text: str) -> str:
     --------
     >>> without_e("error 5.06e-11, tol 1e-04, bound 3.00e-01"), without_e("run-1e-4.csv")
     ('error 5.06\xa0×\xa010⁻¹¹, tol 10⁻⁴, bound 0.3', 'run-1e-4.csv')
+    >>> without_e("relative error 0.00e+00")
+    'relative error 0'
     """
     return _E_NOTATION.sub(_power, text)
 
 
 def _power(match: re.Match[str]) -> str:
-    if _is_plain(value := float(match[0])):
+    if (value := float(match[0])) == 0 or _is_plain(value):
         return f"{value:,.12g}"
     factor, exponent = f"{float(match[1]):.12g}", str(int(match[2])).translate(_RAISED)
     return f"10{exponent}" if factor == "1" else f"{factor}{_TIMES}10{exponent}"

@@ -256,7 +256,8 @@ def _choose_key(file: Path, keys: list[str], key: str | None) -> str:
         refuse(file, "holds no arrays", "save one with numpy.savez")
     if key is None:
         if len(keys) > 1:
-            refuse(file, f"holds {len(keys)} arrays ({listed})", "pass one of them as the key, or one array alone")
+            what = f"{'is a model of roadict and ' * ('written_by' in keys)}holds {len(keys)} arrays ({listed})"
+            refuse(file, what, "pass one of them as the key, or one array alone")
         return keys[0]
     if key not in keys:
         refuse(file, f"has no array {key!r}", f"choose one of: {listed}")

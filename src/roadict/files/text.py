@@ -229,7 +229,11 @@ def _row(file: Path, number: int, cells: list[str], first: int) -> list[float]:
 def _refuse_text(file: Path, row: int, column: int, cell: str) -> NoReturn:
     text = cell.strip()
     decimal_comma = text.count(",") == 1 and _number(text.replace(",", ".")) is not None
-    remedy = "write decimals with a point" if decimal_comma else "replace or remove it, or leave the cell empty"
+    remedy = (
+        "write decimals with a point"
+        if decimal_comma
+        else "replace it, leave the cell empty, or remove the column if all of it is text"
+    )
     refuse(file, f"has {_short(text)} in line {row}, column {column}, which is not a number", remedy)
 
 

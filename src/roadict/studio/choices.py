@@ -11,6 +11,9 @@ from roadict.metrics import STABLE
 from roadict.studio.drawings import BOTTOM, HEIGHT, TOP, WIDTH, atoms_picture, axes, chart_of
 from roadict.wording import agree, of, plural
 
+_NAMED = 8
+"""Atoms whose numbers are in a caption, at most."""
+
 
 def figures(model: Any) -> dict[str, str]:
     """Drawings by their captions; none for a model of a given number of atoms without stability."""
@@ -27,10 +30,14 @@ def figures(model: Any) -> dict[str, str]:
         stable = int((stability >= STABLE).sum())
         share = f"{of(stable, len(order), 'atom')} {agree(stable, 'recurs', 'recur')}"
         caption = f"Stability, most used first: {share} in halves of the data"
-        drawn[caption] = stability_bars(stability[order])
+        drawn[caption] = stability_bars(stability[order], order + 1)
         doubtful = order[stability[order] < STABLE]
         if len(doubtful):
-            drawn[f"{plural(len(doubtful), 'atom')} not to be trusted"] = atoms_picture(model.components_[doubtful])
+            numbers = ", ".join([*map(str, doubtful[:_NAMED] + 1), *["..."] * (len(doubtful) > _NAMED)])
+            caption = (
+                f"{plural(len(doubtful), 'atom')} not to be trusted: {agree(len(doubtful), 'atom', 'atoms')} {numbers}"
+            )
+            drawn[caption] = atoms_picture(model.components_[doubtful])
     return drawn
 
 
@@ -50,11 +57,11 @@ def hidden_error(numbers: NDArray[np.integer], errors: NDArray[np.floating], cho
     return svg(WIDTH, HEIGHT, parts, "Error of hidden entries by atoms")
 
 
-def stability_bars(stability: NDArray[np.floating]) -> str:
-    """Draw the stability of atoms as bars, unstable ones in another colour, and the bound as a line."""
+def stability_bars(stability: NDArray[np.floating], numbers: NDArray[np.integer]) -> str:
+    """Draw the stability of atoms, by their numbers, as bars, unstable ones in another colour, and the bound."""
     count, stable = len(stability), stability >= STABLE
     chart = chart_of(0.5, count + 0.5, Scale(0, 1, HEIGHT - BOTTOM, TOP))
-    tips = [_tip(f"rank {rank}", "stability", value) for rank, value in enumerate(stability, start=1)]
+    tips = [_tip(f"atom {k}", "stability", value) for k, value in zip(numbers, stability, strict=True)]
     parts = [
         axes(chart, "rank of the atom", "stability"),
         chart.bars(np.where(stable, stability, 0), "c2"),

@@ -53,6 +53,7 @@ _LEARN: _Rules = (
     (r"ROADCV needs at least (\d+) to compare", r"at least \1 are needed to compare"),
     (r"ROADCV hides some and needs at least (\d+)", r"some are hidden, and at least \1 are needed"),
     (r"or use ROAD with a number", f"or {_UNTICK}"),
+    (r"-k auto finds their number", f"tick “{FIND}”"),
     (r"pass --missing if", f"tick “{MISSING}” if"),
     (r"leave --positive out", "choose “Any sign”"),
     (r"pass --rho auto or data of moderate range", "drop signals of moderate range"),

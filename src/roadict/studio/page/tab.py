@@ -209,7 +209,7 @@ class Tab(ABC):
                     "Download command", size="md", elem_id=f"{self.name}-script", min_width=150
                 )
             self.command = gr.Code(
-                label="The same on the command line, in the folder of the file",
+                label="The command, in the folder of the file",
                 buttons=["copy"],
                 interactive=False,
                 lines=1,
