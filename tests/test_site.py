@@ -225,17 +225,22 @@ def test_pages_open_everywhere(chromium, site, page):
         assert "roadict" in chromium.driver.title
 
 
-def test_a_wide_table_is_scrolled_in_its_box_and_fades_where_it_goes_on(chromium, site):
-    """The first table of the page hides its last column on a phone, and nothing else would tell."""
-    shown = """const box = document.querySelector('.bd-article table').parentElement;
-        const sides = ['more-before', 'more-after'].filter(side => box.classList.contains(side)).join();
-        return [box.scrollWidth > box.clientWidth, sides, getComputedStyle(box).maskImage !== 'none']"""
-    for width, _ in open_everywhere(chromium, site / "which-method.html"):
+@pytest.mark.parametrize(
+    ("page", "kind"), [("which-method", ".pst-scrollable-table-container"), ("index", ".wide-picture")]
+)
+def test_what_is_wide_is_scrolled_in_its_box_and_fades_where_it_goes_on(chromium, site, page, kind):
+    """A phone hides the last column of a table, and the names of the lines of a figure: nothing else would tell."""
+    box = f"const box = [...document.querySelectorAll('.bd-article {kind}')].find(box => box.clientWidth);"
+    shown = f"""{box} const style = getComputedStyle(box);
+        const sides = ['before', 'after'].filter(side => box.classList.contains('more-' + side));
+        const faded = ['before', 'after'].filter(side => parseFloat(style.getPropertyValue('--' + side)) > 0);
+        return [box.scrollWidth > box.clientWidth, sides.join(), faded.join(), style.maskImage !== 'none']"""
+    for width, _ in open_everywhere(chromium, site / f"{page}.html"):
         phone = width < 500
-        until_shown(chromium, shown, [phone, "more-after" if phone else "", phone])
+        until_shown(chromium, shown, [phone, *["after" if phone else ""] * 2, phone])
         if phone:
-            chromium.run("document.querySelector('.bd-article table').parentElement.scrollLeft = 9999")
-            until_shown(chromium, shown, [True, "more-before", True])
+            chromium.run(f"{box} box.scrollLeft = 9999")
+            until_shown(chromium, shown, [True, "before", "before", True])
 
 
 def until_shown(chromium, script, expected):
