@@ -200,7 +200,7 @@ def test_what_is_to_be_doubted_is_marked_and_charts_tell_why(doubtful_runs, page
     assert "A dashed frame marks atoms that do not recur" in page.one("#signals-view").text
     page.check_everywhere("#signals-view .rd-panel", order)
     shown = {figure.text: figure for figure in page.browser.find("#signals-details figure")}
-    for caption, values in {"Error of hidden entries by": " atoms\nerror ", "Stability, most": "rank "}.items():
+    for caption, values in {"Error of hidden entries by": " atoms\nerror ", "Stability, most": "atom "}.items():
         (figure,) = [figure for text, figure in shown.items() if caption in text]
         assert values in values_of(page, figure.find_element("css selector", "svg"))
     page.one("#signals-choose input").click()
