@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Sequence
 
 WORD_BEGINS, WORD_ENDS = r"(?<![\w./\\-])", r"(?![\w/\\=-]|\.\w)"
 """Patterns around a word that is no part of the name of a file or of a longer word."""
@@ -31,6 +32,17 @@ def agree(count: int, singular: str = "is", plural: str = "are") -> str:
     ('is', 'are', 'has')
     """
     return singular if count == 1 else plural
+
+
+def some(names: Sequence[object], limit: int) -> str:
+    """Return the first of these names, and dots if there are more.
+
+    Examples
+    --------
+    >>> some([1, 2, 3], 3), some([1, 2, 3], 2)
+    ('1, 2, 3', '1, 2, ...')
+    """
+    return ", ".join([*map(str, names[:limit]), *["..."] * (len(names) > limit)])
 
 
 def of(part: int, whole: int, noun: str) -> str:

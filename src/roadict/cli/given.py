@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from roadict.wording import agree, plural
+from roadict.wording import agree, plural, some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,11 +26,10 @@ def warn_of_data(data: Path, X: "NDArray[Any]") -> None:
 def _constants(X: "NDArray[Any]") -> str:
     import numpy as np
 
-    same = [str(i + 1) for i in np.flatnonzero((X[0] == X).all(axis=0) & (X[0] != 0))]
+    same = np.flatnonzero((X[0] == X).all(axis=0) & (X[0] != 0)) + 1
     if len(same) in (0, X.shape[1]):
         return ""
-    names = ", ".join([*same[:3], *["..."] * (len(same) > 3)])
-    features = f"{agree(len(same), 'feature', 'features')} {names} {agree(len(same))}"
+    features = f"{agree(len(same), 'feature', 'features')} {some(list(same), 3)} {agree(len(same))}"
     text = "the same in all samples, which atoms learn before all else"
     return f"{features} {text}; subtract the mean of each feature first"
 

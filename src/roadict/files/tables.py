@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from roadict.files.byte_order import seems_swapped
 from roadict.files.npy import DAMAGE_ERRORS, TrailingBytesError, map_array, read_array
 from roadict.files.text import TableError, position_in_text, read_text, refuse
-from roadict.wording import plural
+from roadict.wording import plural, some
 
 __all__ = ["TableError", "files_of", "position", "read_matrix", "read_rows"]
 
@@ -251,7 +251,7 @@ def _read_npz(file: Path, key: str | None) -> NDArray[Any]:
 
 def _choose_key(file: Path, keys: list[str], key: str | None) -> str:
     """Return the key of the array to read: the given one, or the only one."""
-    listed = ", ".join(keys[:_MAX_KEYS]) + (", ..." if len(keys) > _MAX_KEYS else "")
+    listed = some(keys, _MAX_KEYS)
     if not keys:
         refuse(file, "holds no arrays", "save one with numpy.savez")
     if key is None:

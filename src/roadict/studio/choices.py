@@ -9,7 +9,7 @@ from roadict.drawing.charts import Scale, svg
 from roadict.drawing.numbers import number
 from roadict.metrics import STABLE
 from roadict.studio.drawings import BOTTOM, HEIGHT, TOP, WIDTH, atoms_picture, axes, chart_of
-from roadict.wording import agree, of, plural
+from roadict.wording import agree, of, plural, some
 
 _NAMED = 8
 """Atoms whose numbers are in a caption, at most."""
@@ -33,7 +33,7 @@ def figures(model: Any) -> dict[str, str]:
         drawn[caption] = stability_bars(stability[order], order + 1)
         doubtful = order[stability[order] < STABLE]
         if len(doubtful):
-            numbers = ", ".join([*map(str, doubtful[:_NAMED] + 1), *["..."] * (len(doubtful) > _NAMED)])
+            numbers = some(list(doubtful + 1), _NAMED)
             caption = (
                 f"{plural(len(doubtful), 'atom')} not to be trusted: {agree(len(doubtful), 'atom', 'atoms')} {numbers}"
             )
