@@ -32,15 +32,14 @@ from real_patches import (
     load_patches,
     objective,
     optional_spams,
+    seeds_text,
 )
 from results import table, write_section
 
-CASES = [(128, 0.15, 10_000), (256, 0.08, 10_000), (128, 0.15, 100_000), (256, 0.08, 100_000)]
+CASES = [(128, 0.15, 10_000), (256, 0.08, 100_000)]
 """Atoms, weight, patches."""
 MILLION = (256, 0.08, 1_000_000)
 MARKS = (1, 2, 5, 10, 20, 40, 60)
-LONGER = {(256, 0.08, 100_000): 120}
-"""A later mark of one case, the only one of several trials."""
 LEARNERS = {"roadict": learn_roadict, "SPAMS": learn_spams, "scikit-learn": learn_sklearn}
 ABOUT = (
     "Patches of 8x8 pixels from eight pictures inside scikit-image, without their means, float32; two threads. Mean of "
@@ -56,9 +55,8 @@ def learners():
     return {name: learn for name, learn in LEARNERS.items() if name != "SPAMS" or optional_spams() is not None}
 
 
-def marks_of(case, seconds):
-    marks = (*MARKS, LONGER[case]) if case in LONGER else MARKS
-    return [mark for mark in marks if seconds is None or mark <= seconds]
+def marks_until(seconds):
+    return [mark for mark in MARKS if seconds is None or mark <= seconds]
 
 
 def scores(course, unseen, alpha):
@@ -87,17 +85,15 @@ def course_medians(case, marks, trials):
 
 
 def over_time(arguments):
-    rows, columns = [], sorted({*MARKS, *LONGER.values()})
+    marks, rows = marks_until(arguments.seconds), []
     for full in CASES:
-        marks = marks_of(full, arguments.seconds)
-        case, trials = (*full[:2], arguments.samples or full[2]), arguments.trials if full in LONGER else 1
-        medians, end = course_medians(case, marks, trials)
+        case = (*full[:2], arguments.samples or full[2])
+        medians, end = course_medians(case, marks, arguments.trials)
         for name, values in medians.items():
-            at = dict(zip(marks, map(value_text, values), strict=True))
             ended = f"{end:.1f}" if name == "roadict" and end is not None else ""
-            rows.append([*case[:2], f"{case[2]:,}", trials, name, *(at.get(mark, "") for mark in columns), ended])
-    header = ["K", "α", "N", "seeds", "learner", *(f"{mark} s" for mark in columns), ENDED]
-    text = f"{ABOUT} Medians over the seeds; empty: no atoms yet, or not measured."
+            rows.append([*case[:2], f"{case[2]:,}", arguments.trials, name, *map(value_text, values), ended])
+    header = ["K", "α", "N", "seeds", "learner", *(f"{mark} s" for mark in marks), ENDED]
+    text = f"{ABOUT} {seeds_text(arguments.trials).capitalize()}; empty: no atoms yet."
     return Section("Objective on unseen patches over time", f"{text}\n\n{table(header, rows)}")
 
 
@@ -120,7 +116,7 @@ def measure_alone(name, path, unseen, marks):
 
 def million(arguments):
     n_samples = arguments.samples or MILLION[2]
-    marks, rows = marks_of(MILLION, arguments.seconds), []
+    marks, rows = marks_until(arguments.seconds), []
     fresh = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "patches.npy")
