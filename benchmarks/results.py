@@ -109,9 +109,8 @@ def _gpu():
 
 
 def _cpu():
-    import joblib
-
+    count = f"{os.cpu_count()} cores"
     for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
         if line.startswith("model name"):
-            return f"{joblib.cpu_count()} cores of {line.split(':', 1)[1].strip()}"
-    return f"{joblib.cpu_count()} cores"
+            return f"{count} of {line.split(':', 1)[1].strip()}"
+    return count
