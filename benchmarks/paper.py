@@ -129,7 +129,8 @@ def headline(rows):
         ablation_words(rows),
         claims(rows),
         below(
-            f"Samples until the mean recovery error stays below {FOUND:g}, interpolated, with 95 % intervals:",
+            f"Samples until the mean recovery error stays below {FOUND:g}, interpolated between the numbers that were "
+            "tried; 95 % intervals, of the trials, not of the interpolation:",
             table(needed_head, recovery_lines(rows)),
         ),
         below("PSNR of enlarged pictures, all patches coded by the Lasso:", table(psnr_head, picture_lines(rows))),

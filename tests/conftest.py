@@ -42,6 +42,7 @@ SLOW = (
 )
 TIMED = (
     "test_checkpoints",
+    "test_commands",
     "test_errors",
     "test_interrupts",
     "test_jobs",

@@ -354,7 +354,7 @@ def test_a_signal_saves_the_rows_and_reports_it(tmp_path, name, jobs, code):
         time.sleep(0.01)
     process.send_signal(getattr(signal, name))
     _, err = process.communicate(timeout=GUARD)
-    assert process.returncode == code
+    assert process.returncode == code, err
     assert "leaked" not in err
     saved = len(read_folder(tmp_path))
     verb = "is" if saved == 1 else "are"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
 
 from roadict.drawing.curves import FLOOR
 
@@ -102,7 +103,10 @@ def crossing(numbers: ArrayLike, errors: ArrayLike, bound: float) -> Array:
 
 @dataclass(frozen=True)
 class Needed:
-    """Samples that a method needs: its interval, and the smallest and largest number that were tried."""
+    """Samples that a method needs: its interval, and the smallest and largest number that were tried.
+
+    The interval is of the trials only: between two numbers of samples, the line of the figure may be wrong.
+    """
 
     interval: Interval
     fewest: float
@@ -167,6 +171,24 @@ def fewer(numbers: ArrayLike, first: ArrayLike, second: ArrayLike, bound: float)
     """
     one, two = (crossing(numbers, resampled(np.asarray(errors, np.float64)), bound) for errors in (first, second))
     return int(np.mean(one < two) >= 1 - TAIL) - int(np.mean(two < one) >= 1 - TAIL)
+
+
+def found_more(first: ArrayLike, second: ArrayLike) -> bool:
+    """Whether the first of two methods succeeds beyond chance where only one of them does: the exact sign test, 5 %.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_trials,)
+        1 where the method succeeds, in the same trials.
+
+    Examples
+    --------
+    >>> found_more([1] * 6, [0] * 6), found_more([1] * 5, [0] * 5), found_more([1] * 6, [1] * 6)
+    (True, False, False)
+    """
+    lead = np.sign(np.asarray(first, np.float64) - np.asarray(second, np.float64))
+    more, decided = int(np.sum(lead > 0)), int(np.sum(lead != 0))
+    return decided > 0 and 2 * more > decided and bool(binomtest(more, decided).pvalue < 2 * TAIL)
 
 
 def resampled(trials: Array) -> Array:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from roadict.drawing.curves import percent
 from roadict.experiments.ablation import ABLATION
-from roadict.experiments.intervals import Interval, mean_interval
+from roadict.experiments.intervals import Interval, found_more, mean_interval
 from roadict.experiments.judgement import DEFAULTS, FOUND, TOO_FEW, Outcome, Verdict, listed
 from roadict.experiments.rows import Row
 from roadict.wording import plural
@@ -19,6 +19,8 @@ OTHERS = ("lasso-annealed", "lasso-annealed-finished", "ksvd", "blotless")
 RESTARTS = "restarts"
 INGREDIENTS = {"the finish": "road-unfinished", RESTARTS: "road-one-start", "the moving ρ": "road-paper-finished"}
 """What the defaults have that a method has not."""
+MIN_PAIRS = 6
+"""Trials that the sign test needs: of fewer, not even a lead in all is beyond chance."""
 CLAIMS = (
     "at equal CPU time ROAD finds more dictionaries than the others, with restarts and with the finish",
     "the finish, restarts and the moving ρ each add dictionaries",
@@ -58,8 +60,9 @@ class Gain:
 def judge_ablation(rows: list[Row]) -> list[Verdict]:
     """Compare ROAD's defaults with the others, and with ROAD without one of its ingredients."""
     problems = found_by_problem(rows)
-    if not problems:
-        return [Verdict("ablation", claim, TOO_FEW, "No trial has rows of all methods.", ours=True) for claim in CLAIMS]
+    if not problems or _trials(problems) < MIN_PAIRS:
+        missing = f"Fewer than {MIN_PAIRS} trials have rows of all methods: no lead can be told from chance."
+        return [Verdict("ablation", claim, TOO_FEW, missing, ours=True) for claim in CLAIMS]
     return [_against_the_others(problems), _of_the_ingredients(problems)]
 
 
@@ -90,21 +93,16 @@ def name_problem(panel: str, problem: dict[str, Any]) -> str:
     return f"({panel.replace('-', ', ')}), N = {problem['n_samples']}"
 
 
-def leads(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
-    """Whether the first finds more, by more than two standard errors of the paired difference."""
-    return len(first) > 1 and mean_interval(first - second).sign > 0
-
-
 def _against_the_others(problems: dict[str, Found]) -> Verdict:
     labels, held = {method.name: method.label for method in ABLATION.methods}, []
     table = [("problem", "ROAD's defaults", "best of the others", "")]
     for size, found in problems.items():
         best = max(OTHERS, key=lambda name: found[name].mean())
-        held.append(leads(found[DEFAULTS], found[best]))
+        held.append(found_more(found[DEFAULTS], found[best]))
         table.append((size, percent(found[DEFAULTS].mean()), percent(found[best].mean()), labels[best]))
     reason = (
         f"At {sum(held)} of {plural(len(held), 'problem')} ROAD's defaults find the dictionary more often than the "
-        "best of the others, by more than two standard errors of the paired difference."
+        "best of the others, beyond chance by the sign test of the paired trials."
     )
     return Verdict("ablation", CLAIMS[0], _outcome(held), reason, _trials(problems), tuple(table), ours=True)
 
@@ -118,7 +116,7 @@ def gains(problems: dict[str, Found]) -> list[Gain]:
         value = float(np.mean([gain.value for gain in each]))
         half = float(np.linalg.norm([gain.high - gain.value for gain in each])) / number  # problems are independent
         with_it, without_it = (float(np.mean([pair[i].mean() for pair in pairs])) for i in (0, 1))
-        where = sum(leads(*pair) for pair in pairs)
+        where = sum(found_more(*pair) for pair in pairs)
         difference = Interval(value, value - half, value + half)
         added.append(Gain(ingredient, with_it, without_it, difference, where, number, _trials(problems)))
     return added

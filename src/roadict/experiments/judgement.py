@@ -32,6 +32,7 @@ NAMES = {
     "mod": "MOD",
     "iadmm-three": "iADMM with three ρ",
     "iadmm-one": "iADMM with one ρ",
+    "lasso": "the alternating Lasso",
 }
 GREEDY = "greedy matching (erratum 7)"
 """How ``error_greedy`` matches: as the paper does, but by absolute correlations (docs/paper-to-code.md)."""

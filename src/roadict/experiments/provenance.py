@@ -22,8 +22,9 @@ ROOTS = {
 """Files of the learners of ``Method.learner``, and of what their trials are made of and measured by."""
 ALONE = ("experiments/trial.py", "experiments/images.py", "estimators/alternating.py")
 """Files that count without what they import, which is all learners."""
-NOT_RUN = ("road/number.py",)
-"""Files that learners import, but on which no row depends: the search for the number of atoms."""
+NOT_COUNTED = ("road/number.py", "experiments/methods.py", "experiments/provenance.py")
+"""Files that learners import, but that count for no row: the search for the number of atoms, which none runs; the
+settings of the methods, which are in its key; and this one."""
 WITHOUT_NUMBERS = (
     *("checkpoints", "drawing", "extras", "files", "kernel_cache", "plotting", "precompile", "progress", "wording"),
     "road.expected",
@@ -60,7 +61,7 @@ def sources_digest(learner: str) -> str:
 
     So a row is computed again if, and only if, code has changed that its numbers may depend on.
     """
-    roots, alone, skipped = ([PACKAGE / name for name in names] for names in (ROOTS[learner], ALONE, NOT_RUN))
+    roots, alone, skipped = ([PACKAGE / name for name in names] for names in (ROOTS[learner], ALONE, NOT_COUNTED))
     return code_digest(roots, alone, skipped)
 
 
