@@ -206,8 +206,7 @@ def coders():
     """Seconds for 20,000 samples, both learners on the same threads."""
     items = []
     for row in rows("Coders"):
-        threads = row.get("threads")  # until the section is measured again it has none
-        label = f"{row['coder']}, {threads} thread{'s' * (threads != '1')}" if threads else row["coder"]
+        label = f"{row['coder']}, {row['threads']} thread{'s' * (row['threads'] != '1')}"
         items += [(label, number(row[name]), name) for name in ("roadict", "scikit-learn")]
     return [bars(items, "seconds", " s")]
 
