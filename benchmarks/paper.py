@@ -1,4 +1,4 @@
-"""Write docs/results, README's blocks and what the additions gain from the rows of roadict reproduce.
+"""Write docs/results, README's blocks and what the additions contribute, from the rows of roadict reproduce.
 
 python benchmarks/paper.py DIR [DIR ...], with output folders of reproduce, from this machine or others. The rows are
 stored beside the results, in docs/results/rows; roadict report docs/results/rows makes docs/results/report.html again.

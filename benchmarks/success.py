@@ -17,7 +17,7 @@ from roadict.experiments.judge_ablation import (
     judge_ablation,
     name_problem,
 )
-from roadict.experiments.judgement import DEFAULTS, FOUND, MIN_TRIALS
+from roadict.experiments.judgement import DEFAULTS, FOUND
 from roadict.experiments.noise_free import NOISE_FREE
 from roadict.experiments.summary import by_samples, of_experiment
 from roadict.wording import plural
@@ -26,7 +26,7 @@ PANEL = "16-32-3"
 """The panel of the figure: the one with several numbers of samples."""
 SHOWN = {
     DEFAULTS: "ROAD",
-    "lasso-annealed": "alternating Lasso\nwith restarts",
+    "lasso-annealed": "annealed Lasso\nwith restarts",
     "ksvd": "K-SVD\nwith restarts",
 }
 """Methods of the figure: of the two forms of the Lasso the one that found more; in its time the finish is a loss."""
@@ -82,26 +82,26 @@ def success_words(rows, folder):
     if not trials:
         return ""
     number = f"{min(trials)}" if min(trials) == max(trials) else f"{min(trials)} to {max(trials)}"
-    alt = "Share of hidden dictionaries found over the number of samples, by ROAD, an alternating Lasso and K-SVD"
+    alt = "Share of hidden dictionaries found over the number of samples, by ROAD, an annealed Lasso and K-SVD"
     return (
         f"![{alt}]({folder}success.png)\n\n"
         f"*Hidden dictionaries of 32 atoms of 16 features, three per sample: share of {number} trials that find them "
         f"(error below {FOUND:g}), with 95 % intervals. The others restart for the CPU time of ROAD's defaults, and "
-        "the last run may end late; all keep the best run by their own objective. The alternating Lasso has an "
-        f"annealed weight, K-SVD the true number of coefficients.{_again(rows)} "
+        "the last run may end late; all keep the best run by their own objective. The annealed Lasso alternates with "
+        f"MOD under a falling weight, K-SVD is told the true number of coefficients.{_again(rows)} "
         f"[All methods and sizes]({folder}README.md), with ROAD's exact finish for the Lasso too.*"
     )
 
 
 def _again(rows):
-    """What ROAD finds from the fewest samples in other trials, those of Fig. 2."""
+    """What ROAD finds from the fewest samples in the trials of Fig. 2, among which are these."""
     again = _in_figure_2(rows)
     size = next((size for size in _problems(rows) if _in_panel(size)), None)
     if size not in again:
         return ""
     found = [error < FOUND for error, _ in again[size]]
-    number = size.rpartition(", ")[2]
-    return f" In the {len(found)} other trials of {NOISE_FREE.paper}, ROAD finds {percent(np.mean(found))} at {number}."
+    where = f"the {len(found)} trials of {NOISE_FREE.paper}, which include these"
+    return f" At {size.rpartition(', ')[2]}, ROAD finds {percent(np.mean(found))} in {where}."
 
 
 def ablation_words(rows):
@@ -119,9 +119,8 @@ def ablation_words(rows):
         cell = f"{percent(np.mean(other))} of {len(other)}" if other else "–"
         lines.append([size, *(_share(found[name]) for name in methods), len(found[DEFAULTS]), cell])
     text = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-    few = f", from fewer than {MIN_TRIALS} trials" if verdict.tentative else ""
     return (
-        f"Our own claim, that {verdict.claim}: {verdict.label}{few}. {verdict.reason} Share of the trials that "
+        f"Our own claim, that {verdict.claim}: {verdict.label}. {verdict.reason} Share of the trials that "
         f"find the dictionary (error below {FOUND:g}), with 95 % intervals:\n\n{text}"
         f"{_of_figure_2([engine for size in problems for _, engine in again.get(size, ())])}"
     )
@@ -144,19 +143,19 @@ def _of_figure_2(engines):
         return ""
     number = engines.count("cuda")
     which = "" if number == len(engines) else "some of them "
-    gpu = f", {which}on a GPU, where other rounding lets single fits end elsewhere" if number else ""
-    return f"\n\nThe last column has other runs of the defaults, those of {NOISE_FREE.paper}{gpu}."
+    gpu = f", {which}on a GPU, where other rounding lets fits from few samples end elsewhere" if number else ""
+    return f"\n\nThe last column has the runs of the defaults in {NOISE_FREE.paper}, on these seeds and more{gpu}."
 
 
 def gains_words(rows):
-    """What starts, moving ρ and finish gain, as a table, with the CPU time of the fits without them."""
+    """What starts, moving ρ and finish contribute, as a table, with the CPU time of the fits without them."""
     problems = _problems(rows)
     if not problems:
         return ""
     added, times = gains(problems), _times(rows, problems)
     lines = [
         [
-            *("addition", "found with it", "without it", "difference, in points of %", "leads beyond chance"),
+            *("addition", "found with it", "without it", "difference, percentage points", "leads beyond chance"),
             "times the defaults' CPU time, without it",
         ],
         ["---"] * 6,
@@ -176,10 +175,10 @@ def gains_words(rows):
     return (
         "Shares of planted dictionaries that ROAD's defaults find, and the same without one addition; means over "
         f"{added[0].problems} problems, at least {plural(added[0].trials, 'trial')} of each, plus and minus two "
-        "standard errors. Without the finish or the moving ρ, restarts begin in the CPU time of the defaults, and the "
-        "last one may end late; without restarts there is a single fit, which takes the time that it takes. ROAD "
-        "without the finish is told that the data are exact and often takes longer, so that the finish may add more "
-        f"than is shown:\n\n{text}"
+        "standard errors. The moving ρ comes with samples of unit norm and up to 2,000 iterations. Without it or the "
+        "finish, restarts begin in the CPU time of the defaults, and the last one may end late; without restarts there "
+        "is a single fit, which takes the time that it takes. ROAD without the finish is told that the data are exact "
+        f"and often takes longer, so that the finish may add more than is shown:\n\n{text}"
     )
 
 

@@ -109,7 +109,7 @@ def test_an_ingredient_that_adds_a_little_everywhere_adds():
     """One trial of 20 more at each of 7 problems: at none more than chance, over all of them more."""
     found = verdicts(rows_of({"road-defaults": 1.0, "road-unfinished": 0.95}))[1]
     assert found.outcome == "reproduced"
-    assert {line[0]: line[1:] for line in found.table}["the finish"] == ("+5 ± 4 %", "0 of 7")
+    assert {line[0]: line[1:] for line in found.table}["the finish"] == ("+5 ± 4", "0 of 7")
 
 
 @pytest.mark.parametrize(

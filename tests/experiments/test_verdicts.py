@@ -109,7 +109,7 @@ def test_iadmm_near_one_hundredth_by_one_matching_only():
     assert verdict.outcome == "partly"
     assert verdict.reason == (
         "The mean error at N = 300 is 2.7 times 0.01 by optimal matching and 5.8 times 0.01 by greedy matching "
-        "(erratum 7); near is less than 3 times, beyond chance."
+        "(erratum 7); near: the 95 % interval within a factor of 3."
     )
 
 

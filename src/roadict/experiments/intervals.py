@@ -1,7 +1,7 @@
 """Intervals for verdicts: of means over trials, of shares of trials, and of the number of samples that a method needs.
 
-They aim at 95 %: two standard errors, or the middle 95 % of bootstrap samples of the trials. With few trials they hold
-less: two standard errors of normal values hold the mean in about 88 % of draws of 5 trials, 94 % of 20, 95 % of 100.
+They aim at 95 %: two standard errors, or the middle 95 % of bootstrap samples of the trials. With few trials they cover
+less: two standard errors of normal values cover the mean in about 88 % of draws of 5 trials, 94 % of 20, 95 % of 100.
 """
 
 from dataclasses import dataclass
@@ -174,7 +174,7 @@ def fewer(numbers: ArrayLike, first: ArrayLike, second: ArrayLike, bound: float)
 
 
 def found_more(first: ArrayLike, second: ArrayLike) -> bool:
-    """Whether the first of two methods succeeds beyond chance where only one of them does: the exact sign test, 5 %.
+    """Whether the first succeeds significantly more often: two-sided exact sign test of the trials where only one does.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ INGREDIENTS = {"the finish": "road-unfinished", RESTARTS: "road-one-start", "the
 MIN_PAIRS = 6
 """Trials that the sign test needs: of fewer, not even a lead in all is beyond chance."""
 CLAIMS = (
-    "at equal CPU time ROAD finds more dictionaries than the others, with restarts and with the finish",
+    "at equal CPU time ROAD finds more dictionaries than the others with restarts, one of them with its finish too",
     "the finish, restarts and the moving ρ each add dictionaries",
 )
 
@@ -54,7 +54,7 @@ class Gain:
     @property
     def adds(self) -> bool:
         """Whether the difference is above two standard errors: one test, where those of the problems would be many."""
-        return self.trials > 1 and self.difference.low > 0
+        return self.difference.low > 0
 
 
 def judge_ablation(rows: list[Row]) -> list[Verdict]:
@@ -75,8 +75,8 @@ def found_by_problem(rows: list[Row]) -> dict[str, Found]:
         seeds = problems.setdefault(size, {}).setdefault(settings["method"]["name"], {})
         seeds[settings["seed"]] = float(row["result"]["error"] < FOUND)
     complete = {}
-    for size in filter(problems.__contains__, _sizes()):
-        methods = problems[size]
+    for size in _sizes():
+        methods = problems.get(size, {})
         common = set.intersection(*(set(methods.get(method.name, {})) for method in ABLATION.methods))
         if common:
             complete[size] = {name: np.array([found[s] for s in sorted(common)]) for name, found in methods.items()}
@@ -123,9 +123,15 @@ def gains(problems: dict[str, Found]) -> list[Gain]:
 
 
 def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
-    table = [("ingredient", "dictionaries found more, mean of the problems", "problems where it leads beyond chance")]
+    table = [
+        (
+            "ingredient",
+            "dictionaries found more, percentage points, mean of the problems",
+            "problems where it leads beyond chance",
+        )
+    ]
     added = gains(problems)
-    table += [(gain.ingredient, f"{in_points(gain)} %", f"{gain.where} of {gain.problems}") for gain in added]
+    table += [(gain.ingredient, in_points(gain), f"{gain.where} of {gain.problems}") for gain in added]
     adding, idle = ([gain.ingredient for gain in added if gain.adds == adds] for adds in (True, False))
     who = f"{listed(adding)} {'add' if _several(adding) else 'adds'}" if adding else "none of them adds"
     but = f"; {listed(idle)} {'do' if _several(idle) else 'does'} not" if adding and idle else ""
@@ -136,7 +142,7 @@ def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
 
 
 def in_points(gain: Gain) -> str:
-    """Difference of shares in points of %, with two standard errors."""
+    """Difference of shares in percentage points, with two standard errors."""
     share = gain.difference
     return f"{100 * share.value:+.0f} ± {100 * (share.high - share.value):.0f}"
 

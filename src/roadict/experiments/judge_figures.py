@@ -33,7 +33,7 @@ from roadict.experiments.summary import by_seed, panels_with_rows
 
 INEXACT = ("iadmm-three", "iadmm-one")
 ENOUGH = 300
-"""Samples from which on the paper's claims of Fig. 1 are."""
+"""The paper's claims on Fig. 1 are for at least this many samples."""
 PLATEAU, FACTOR = 1e-2, 3.0
 """"Near 0.01": the interval of the mean is within a factor of three."""
 
@@ -175,7 +175,9 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
         times.append(f"{short(max(mean.value for mean in means) / PLATEAU)} times {PLATEAU:g} by {words}")
         lines.append((f"mean, {words}", *(f"{short(m.value)} ± {short(m.high - m.value)}" for m in means)))
     outcome: Outcome = "reproduced" if all(near) else "partly" if any(near) else "not reproduced"
-    reason = f"The mean error at N = {ENOUGH} is {listed(times)}; near is less than {FACTOR:g} times, beyond chance."
+    reason = (
+        f"The mean error at N = {ENOUGH} is {listed(times)}; near: the 95 % interval within a factor of {FACTOR:g}."
+    )
     head = (f"N = {ENOUGH}", *(NAMES[name] for name in INEXACT))
     return Verdict("solvers", claim, outcome, reason, found["optimal matching"].trials, (head, *lines))
 
@@ -216,7 +218,8 @@ def _fewer_words(signs: dict[str, int]) -> str:
 
 def _zero_words(errors: NDArray[np.float64], zero: Outcome, owner: str) -> str:
     count, number = int(np.sum(errors < ALMOST_ZERO)), len(errors)
-    only, but = "only " * (zero == "not reproduced"), ", but not nine in ten," * (zero == "partly")
+    only = "only " if zero == "not reproduced" else ""
+    but = ", but not nine in ten," if zero == "partly" else ""
     return f"{only}{count} of {owner} {number} runs{but} end below {ALMOST_ZERO:g}"
 
 

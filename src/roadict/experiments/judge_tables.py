@@ -91,7 +91,7 @@ def _judged(scores: Scores, ours: list[str], order: tuple[str, ...]) -> tuple[Ou
     ordered = {1: "come in the paper's order", 0: "are too close to rank", -1: "come in another order"}[min(pairs)]
     outcome: Outcome = "not reproduced"
     if leading:
-        outcome = "reproduced" if leading == ours and min(pairs) > 0 else "partly"
+        outcome = "reproduced" if leading == [*ROADS] and min(pairs) > 0 else "partly"
     facts = [_position(scores, name, order) for name in ours]
     return outcome, f"{'; '.join(facts)}; the others {ordered}{_random(scores)}."
 

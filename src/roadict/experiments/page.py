@@ -15,7 +15,7 @@ from roadict.experiments.images import GIVEN
 from roadict.experiments.judgement import FOUND, GREEDY, MIN_TRIALS, OUTCOMES, Verdict
 from roadict.experiments.plan import Experiment, Panel, PlantedProblem
 from roadict.experiments.provenance import UNKNOWN
-from roadict.experiments.published import PAPER_SOURCE, doubts, published
+from roadict.experiments.published import PAPER_SOURCE, doubts, published, unjudged
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.runner import PICTURES
@@ -157,7 +157,7 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
         tentative=sum(verdict.tentative for verdict in judged),
         min_trials=MIN_TRIALS,
         found=f"{FOUND:g}",
-        doubts=doubts(selected),
+        doubts=[*unjudged(selected, judged), *doubts(selected)],
     )
 
 

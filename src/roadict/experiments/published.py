@@ -134,13 +134,13 @@ def _lasso_ahead(rows: list[Row]) -> list[str]:
 
 def _in_all_scenarios(judged: list[Verdict]) -> list[str]:
     """The conclusion: ROAD outperforms the others in all scenarios."""
-    compared = [verdict for verdict in judged if verdict.experiment != "solvers" and not verdict.tentative]
-    whole = sum(verdict.outcome == "reproduced" for verdict in compared)
-    if whole == len(compared):
+    counted = [verdict for verdict in judged if verdict.experiment != "solvers" and not verdict.tentative]
+    whole = sum(verdict.outcome == "reproduced" for verdict in counted)
+    if whole == len(counted):
         return []
     return [
-        f"“ROAD outperforms other benchmark algorithms in all the scenarios”: of the {len(compared)} comparisons in "
-        f"Figs. 2 to 4 and the tables {whole or 'none'} {'is' if whole == 1 else 'are'} reproduced."
+        f"“ROAD outperforms other benchmark algorithms in all the scenarios”: of the {len(counted)} comparisons in "
+        f"Figs. 2 to 4 and the tables, {whole or 'none'} {'is' if whole == 1 else 'are'} reproduced."
     ]
 
 

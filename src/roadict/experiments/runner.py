@@ -79,7 +79,7 @@ def run(
         Without rows yet, as ``pending`` gives them.
     folder : Path
     jobs : int
-        Trials at a time; the rows do not depend on it.
+        Trials at a time; rows depend on it only at equal CPU time.
     planned : int, default=0
         Trials of every method that the whole run is to make, for the rows: a page can then say how many are missing.
     data : Path or None
@@ -218,8 +218,9 @@ def _save(done: Finished, folder: Path, file: RowFile, planned: int) -> None:
 
 
 def make_row(done: Finished, planned: int = 0) -> Row:
-    """Settings, result and origin of a trial; only ``seconds`` differs between runs of one commit on one machine.
+    """Settings, result and origin of a trial.
 
+    Only ``seconds`` differs between runs of one commit on one machine, except for methods at equal CPU time.
     ``planned`` is the number of trials that the run was to make; 0: unknown.
     """
     return {

@@ -146,5 +146,6 @@ def describe_trials(rows: Iterable[Row], labels: dict[str, str]) -> str:
     if len(counts) > 1 and len(counts[-1][2]) > MAX_NAMED:
         counts[-1] = (*counts[-1][:2], ["the others"])
     (first, most, names), *others = counts
-    head = f"{first} trial{'s' * (most != 1)} of {', '.join(names) if others else 'every method'}"
+    whose = "every method" if len(names) == len(labels) else ", ".join(names)
+    head = f"{first} trial{'s' * (most != 1)} of {whose}"
     return "; ".join([head, *(f"{number} of {', '.join(names)}" for number, _, names in others)])
