@@ -10,17 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from roadict.drawing.curves import FLOOR, MIN_QUARTILES
-from roadict.experiments.figures import curves
 from roadict.experiments.intervals import needed
-from roadict.experiments.judgement import FOUND, GREEDY, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
+from roadict.experiments.judgement import DEFAULTS, FOUND, GREEDY, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
 from roadict.experiments.methods import BASELINES
 from roadict.experiments.page import make_page, origins
 from roadict.experiments.published import doubts, published, unjudged
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import PACKED, pack, read_folder, read_folders
 from roadict.experiments.selection import current
-from roadict.experiments.summary import by_iteration, by_method, by_samples, by_seed, describe_trials, of_experiment
+from roadict.experiments.summary import by_method, by_samples, by_seed, describe_trials, of_experiment
 from roadict.experiments.verdicts import verdicts
 from roadict.files.atomic import atomic_write
 from roadict.plotting import save_figure
@@ -29,14 +27,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "docs"), str(ROOT / "benchmarks")]
 
 from figures import for_dark_pages  # noqa: E402
-from success import ablation_words, gains_words, problems_figure, success_figure, success_words  # noqa: E402
+from paper_figures import problems_figure, recovery_figure, success_figure, table_figure  # noqa: E402
+from results import table  # noqa: E402
+from success import ablation_words, gains_words, success_words  # noqa: E402
 
 RESULTS, SUCCESS, GAINS = "results", "success", "gains"
 """Names of the blocks that are written into pages, between two comments."""
-COLOURS = ("#0b5fc0", "#c2185b", "#2e7d32", "#b85c00", "#6a3fb5", "#007c8f", "#7d6b00", "#8d5a4a", "#626b78")
 MAX_STORED = 3_000_000
 """Bytes of stored rows that the repository takes."""
-STYLES = {"ours": {"linewidth": 2.4}, "": {"linewidth": 1.4}, "added": {"linewidth": 1.2, "linestyle": "--"}}
 
 
 def main(folders, root=ROOT):
@@ -67,8 +65,8 @@ def drawn(rows):
             if experiment.of_paper:
                 figures[name] = (table_figure if experiment.pictures else recovery_figure)(experiment, own)
             else:
-                figures[name] = problems_figure(experiment, own, COLOURS)
-    if (success := success_figure(rows, COLOURS)) is not None:
+                figures[name] = problems_figure(experiment, own)
+    if (success := success_figure(rows)) is not None:
         figures["success"] = success
     return figures
 
@@ -131,9 +129,10 @@ def headline(rows):
         below(
             f"Samples until the mean recovery error stays below {FOUND:g}, interpolated between the numbers that were "
             "tried; 95 % intervals, of the trials, not of the interpolation:",
-            table(needed_head, recovery_lines(rows)),
+            needed_head,
+            recovery_lines(rows),
         ),
-        below("PSNR of enlarged pictures, all patches coded by the Lasso:", table(psnr_head, picture_lines(rows))),
+        below("PSNR of enlarged pictures, all patches coded by the Lasso:", psnr_head, picture_lines(rows)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -173,7 +172,7 @@ def recovery_lines(rows):
         found = {name: samples_needed(points, shared) for name, points in compared.items() if shared}
         others = [name for name in labels if name in found and not name.startswith("road")]
         best = min(others, key=lambda name: (found[name][0].interval.value, found[name][1]), default="")
-        cells = [str(found[name][0]) if name in found else "–" for name in (PAPER, "road-defaults", best)]
+        cells = [str(found[name][0]) if name in found else "–" for name in (PAPER, DEFAULTS, best)]
         cells[2] = f"{cells[2]} ({labels[best]})" if best else "–"
         lines.append([f"{experiment.paper}: {panel.title}", *cells, len(shared) or "–"])
     return lines
@@ -284,11 +283,12 @@ def recovery_body(experiment, panel, rows):
             for method in experiment.methods
             if method.name in values
         ]
-        parts += [
-            f"{panel.title}: mean error, {words}",
-            table(["", *(f"N = {n:g}" for n in numbers), "trials"], lines),
-        ]
-    return parts if parts[1] else []
+        if lines:
+            parts += [
+                f"{panel.title}: mean error, {words}",
+                table(["", *(f"N = {n:g}" for n in numbers), "trials"], lines),
+            ]
+    return parts
 
 
 def picture_body(experiment, panel, rows):
@@ -302,69 +302,6 @@ def picture_body(experiment, panel, rows):
             lines.append([method.label, f"{np.mean(own):.2f}", deviation, theirs, len(own)])
     head = ["", "PSNR, dB", "standard deviation", "in the paper", "trials"]
     return [panel.title, table(head, lines)] if lines else []
-
-
-def recovery_figure(experiment, rows):
-    """Mean errors with interquartile bands, one plot per panel."""
-    from matplotlib.figure import Figure
-
-    present = [panel for panel in experiment.panels if any(row["settings"]["panel"] == panel.name for row in rows)]
-    columns = min(2, len(present))
-    lines = -(-len(present) // columns)
-    figure = Figure(figsize=(5.2 * columns, 3.6 * lines + 0.7), layout="constrained")
-    labels = {method.name: method.label for method in experiment.methods}
-    handles = {}
-    for index, panel in enumerate(present):
-        along = any(problem.trace for problem in panel.problems)
-        axes, floored = figure.add_subplot(lines, columns, index + 1), False
-        for curve in curves((by_iteration if along else by_samples)(rows, panel.name), labels):
-            xs = list(curve.points)
-            low, middle, high = (
-                [max(FLOOR, getattr(point, name)) for point in curve.points.values()]
-                for name in ("low", "mean", "high")
-            )
-            colour = COLOURS[curve.colour]
-            marker = {} if along else {"marker": "o", "markersize": 3.5}
-            (handles[curve.label],) = axes.plot(xs, middle, color=colour, **marker, **STYLES[curve.kind])
-            if all(point.number >= MIN_QUARTILES for point in curve.points.values()):
-                axes.fill_between(xs, low, high, color=colour, alpha=0.1, linewidth=0)
-            below = [x for x, point in curve.points.items() if point.mean < FLOOR]
-            axes.plot(below, [FLOOR] * len(below), linestyle="", marker="v", markersize=6, color=colour)
-            floored = floored or bool(below)
-        axes.set(yscale="log", title=panel.title, xlabel="iterations" if along else "samples", ylabel="recovery error")
-        axes.set_xscale("log" if along else "linear")
-        if floored:  # a log scale has no zero
-            axes.yaxis.set_major_formatter(lambda value, _: f"{'≤ ' if value <= 1.01 * FLOOR else ''}{value:g}")
-            axes.set_ylim(bottom=FLOOR / 2)
-        axes.grid(axis="y", alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
-    return figure
-
-
-def table_figure(experiment, rows):
-    """PSNR of every trial and their means; hollow markers for the paper's values."""
-    from matplotlib.figure import Figure
-
-    present = [panel for panel in experiment.panels if any(row["settings"]["panel"] == panel.name for row in rows)]
-    figure = Figure(figsize=(5.2 * len(present), 4.2), layout="constrained")
-    for index, panel in enumerate(present):
-        axes = figure.add_subplot(1, len(present), index + 1)
-        values = by_method(rows, panel.name)
-        own = [method for method in reversed(experiment.methods) if method.name in values]
-        for y, method in enumerate(own):
-            colour = COLOURS[0] if method.is_road else COLOURS[8]
-            found, paper = values[method.name], published(experiment.name, panel.name, method.name)
-            axes.plot(found, [y] * len(found), "|", color=colour, alpha=0.6)
-            axes.plot(np.mean(found), y, "o", color=colour, label="mean of our trials" if y == 0 else None)
-            if paper is not None:
-                axes.plot(paper, y, "D", color="none", markeredgecolor=COLOURS[1])
-        axes.plot([], [], "D", color="none", markeredgecolor=COLOURS[1], label="in the paper")
-        axes.set(yticks=range(len(own)), yticklabels=[m.label for m in own], xlabel="PSNR, dB", title=panel.title)
-        axes.grid(axis="x", alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8, loc="lower left")
-    return figure
 
 
 def panels(rows, *, pictures):
@@ -396,16 +333,9 @@ def decibels(values, name):
     return f"{np.mean(values[name]):.2f} dB" if name in values else "–"
 
 
-def below(sentence, body):
-    """A sentence with the table that it introduces; nothing without the table."""
-    return f"{sentence}\n\n{body}" if body else ""
-
-
-def table(header, lines):
-    """Markdown table; empty if there are no lines."""
-    if not lines:
-        return ""
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [header, ["---"] * len(header), *lines])
+def below(sentence, header, lines):
+    """A sentence with the table that it introduces; nothing if there are no lines."""
+    return f"{sentence}\n\n{table(header, lines)}" if lines else ""
 
 
 if __name__ == "__main__":

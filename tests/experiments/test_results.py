@@ -252,7 +252,7 @@ def lines_of(figure):
 
 
 def test_the_figure_of_success_has_the_shares_of_the_rows_with_their_intervals(with_ablation):
-    figure = paper.success_figure(paper.joined([with_ablation / "docs" / "results" / "rows"]), paper.COLOURS)
+    figure = paper.success_figure(paper.joined([with_ablation / "docs" / "results" / "rows"]))
     found = [*lines_of(figure).values()]
     assert [[*line.get_ydata()] for line, _ in found] == [[0, 1, 1, 1], [0, 0, 0, 0.5], [0, 0, 0, 0]]
     for (line, bars), last in zip(found, [(1 / 3, 1), (0.5 - 6**0.5 / 6, 0.5 + 6**0.5 / 6), (0, 2 / 3)], strict=True):
@@ -269,7 +269,7 @@ def test_labels_of_lines_that_end_together_do_not_touch(with_ablation):
     rows = paper.joined([with_ablation / "docs" / "results" / "rows"])
     for row in rows:
         row["result"]["error"] = 0.0
-    figure = paper.success_figure(rows, paper.COLOURS)
+    figure = paper.success_figure(rows)
     heights = [text.xy[1] for text in figure.axes[0].texts]
     assert max(np.diff(heights)) < -0.13  # labels have two lines; ROAD is on top
     assert heights[0] <= 1
