@@ -84,7 +84,7 @@ def record(name, seed):
         return name, truth.data, truth.dictionary, [replaced_pair(truth, seed)]
     attempts = []
     with mock.patch("roadict.road.multistart.find_exact_fit", lambda *call, **_: attempts.append(call)):
-        ROAD(n_components, n_init=runs, tol=LAST_LEVEL, random_state=seed, n_jobs=1).fit(truth.data)
+        ROAD(n_components, epsilon=0.0, n_init=runs, tol=LAST_LEVEL, random_state=seed, n_jobs=1).fit(truth.data)
     return name, attempts[0][0], truth.dictionary, [attempt[1:3] for attempt in attempts]
 
 

@@ -26,6 +26,7 @@ from roadict.plotting import save_figure
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "docs"), str(ROOT / "benchmarks")]
 
+import blocks  # noqa: E402
 from figures import for_dark_pages  # noqa: E402
 from paper_figures import problems_figure, recovery_figure, success_figure, table_figure  # noqa: E402
 from results import table  # noqa: E402
@@ -40,21 +41,24 @@ MAX_STORED = 3_000_000
 def main(folders, root=ROOT):
     """Write figures, summary, rows, page, and the blocks of README and "From the paper to the code"."""
     rows = joined(folders)
-    block = headline(rows)
-    blocks = {
-        root / "README.md": {SUCCESS: success_words(rows, "docs/results/"), RESULTS: block},
-        root / "docs" / "paper-to-code.md": {GAINS: gains_words(rows)},
+    block, packed = headline(rows), compressed(rows)
+    texts = {
+        path: with_blocks(path, own)
+        for path, own in {
+            root / "README.md": {SUCCESS: success_words(rows, "docs/results/"), RESULTS: block},
+            root / "docs" / "paper-to-code.md": {GAINS: gains_words(rows)},
+        }.items()
     }
-    texts = {path: with_blocks(path, own) for path, own in blocks.items()}
     target = root / "docs" / "results"
-    target.mkdir(parents=True, exist_ok=True)
+    texts[target / "README.md"] = summary(rows, block)
+    target.mkdir(parents=True, exist_ok=True)  # from here on nothing is refused: what is written belongs together
     for name, figure in drawn(rows).items():
         save_figure(figure, target / f"{name}.png", dpi=130)
         save_figure(for_dark_pages(figure), target / f"{name}-dark.png", dpi=130)  # the site shows it on dark pages
-    store(rows, target)
-    (target / "README.md").write_text(summary(rows, block), encoding="utf-8")
+    store(packed, target)
     for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
+        with atomic_write(path) as file:
+            file.write(text.encode())
 
 
 def drawn(rows):
@@ -78,12 +82,17 @@ def joined(folders):
     return used
 
 
-def store(rows, target):
-    """Write the rows, compressed, and the page that roadict report makes of them, without the pictures."""
+def compressed(rows):
+    """The rows as files, by experiment."""
     packed = {name: pack(own) for name in EXPERIMENTS if (own := of_experiment(rows, name))}
     size = sum(map(len, packed.values()))
     if size > MAX_STORED:
         raise ValueError(f"the rows take {size:,} bytes compressed, and at most {MAX_STORED:,} may be stored")
+    return packed
+
+
+def store(packed, target):
+    """Write the compressed rows, and the page that roadict report makes of them, without the pictures."""
     folder = target / "rows"
     folder.mkdir(exist_ok=True)
     for name, content in packed.items():
@@ -97,25 +106,17 @@ def store(rows, target):
 
 def marked(name, block):
     """A block between its two comments."""
-    return "\n".join(line for line in (f"<!-- {name}: python benchmarks/paper.py DIR -->", block, end_of(name)) if line)
+    return f"<!-- {name}: python benchmarks/paper.py DIR -->\n{block}\n<!-- /{name} -->"
 
 
-def end_of(name):
-    return f"<!-- /{name} -->"
-
-
-def with_blocks(path, blocks):
-    """The text of a page with these blocks between their comments."""
+def with_blocks(path, contents):
+    """The text of a page with these contents in its blocks."""
     text = path.read_text(encoding="utf-8")
-    for name, block in blocks.items():
-        begin = marked(name, "").splitlines()[0]
-        head, mark, rest = text.partition(begin)
-        _, end, tail = rest.partition(end_of(name))
-        if not (mark and end):
-            raise ValueError(
-                f"{path.name} has no place for the {name}; put the lines {begin} and {end_of(name)} into it"
-            )
-        text = f"{head}{marked(name, block)}{tail}"
+    for name, content in contents.items():
+        try:
+            text = blocks.replaced(text, name, content)
+        except ValueError as missing:
+            raise ValueError(f"{path.name}: {missing}") from None
     return text
 
 
@@ -160,16 +161,17 @@ def unfinished(found):
 def recovery_lines(rows):
     lines = []
     for experiment, panel in panels(rows, pictures=False):
-        own = of_experiment(rows, experiment.name)
-        values, seeds = by_samples(own, panel.name), by_seed(own, panel.name)
-        if any(getattr(problem, "trace", False) for problem in panel.problems) or PAPER not in values:
-            continue
-        if not experiment.of_paper:
+        traced = any(problem.trace for problem in panel.problems)
+        seeds = by_seed(of_experiment(rows, experiment.name), panel.name)
+        if traced or PAPER not in seeds or not experiment.of_paper:
             continue
         labels = {method.name: method.label for method in experiment.methods}
-        compared = {name: points for name, points in seeds.items() if name in labels and common_seeds([points])}
-        shared = common_seeds(compared.values())
-        found = {name: samples_needed(points, shared) for name, points in compared.items() if shared}
+        numbers = {problem.n_samples for problem in panel.problems}  # all of them: methods are compared on one grid
+        complete = {
+            name: points for name, points in seeds.items() if points.keys() == numbers and common_seeds([points])
+        }
+        shared = common_seeds(complete.values()) if complete else []
+        found = {name: samples_needed(points, shared) for name, points in complete.items() if shared}
         others = [name for name in labels if name in found and not name.startswith("road")]
         best = min(others, key=lambda name: (found[name][0].interval.value, found[name][1]), default="")
         cells = [str(found[name][0]) if name in found else "–" for name in (PAPER, DEFAULTS, best)]
@@ -222,7 +224,7 @@ def summary(rows, block):
             ["", "claim", "verdict", "why"],
             [[EXPERIMENTS[v.experiment].paper, v.claim, v.label, v.reason] for v in verdicts(rows)],
         ),
-        "## Where the paper did not hold",
+        "## Where the paper did not hold, or only in part",
         "\n".join(f"- {line}" for line in failures(rows)),
     ]
     for name, experiment in EXPERIMENTS.items():

@@ -7,7 +7,7 @@ import numpy as np
 from roadict.drawing.curves import FLOOR, MIN_QUARTILES, spaced
 from roadict.experiments.ablation import ABLATION
 from roadict.experiments.figures import COLOURS as INDICES
-from roadict.experiments.figures import curves
+from roadict.experiments.figures import curves, found_share
 from roadict.experiments.intervals import share_interval
 from roadict.experiments.judge_ablation import found_by_problem, name_problem
 from roadict.experiments.judgement import DEFAULTS, FOUND
@@ -155,10 +155,10 @@ def problems_figure(experiment, rows):
     for axes, (panel, number, values) in zip(axes_of_all, drawn, strict=True):
         for y, method in enumerate(methods):
             if errors := values.get(method.name):
-                share = share_interval(int(np.sum(np.array(errors) < FOUND)), len(errors))
+                share = found_share(errors)
                 colour = COLOURS[0] if method.name.startswith("road") else COLOURS[8]
                 axes.plot([share.low, share.high], [y, y], color=colour, linewidth=1.6, alpha=0.55, clip_on=False)
-                axes.plot(share.value, y, "o", color=colour, markersize=5, clip_on=False)
+                axes.plot(share.mean, y, "o", color=colour, markersize=5, clip_on=False)
         axes.set(xlim=(0, 1), xticks=(0, 0.5, 1), title=f"({panel.name.replace('-', ', ')})\nN = {number:g}")
         axes.set(yticks=range(len(methods)), yticklabels=[method.label for method in methods])
         axes.title.set_size(9)

@@ -27,7 +27,9 @@ def stale_sections(text):
             yield title, "", "no command under its title"
         elif written is None:
             yield title, head[2], "names no commit and no code"
-        elif written[2] != measured_code(head[2]):
+        elif not (code := measured_code(head[2])):
+            yield title, "", f"there is no script for its command, {head[2]}"
+        elif written[2] != code:
             yield title, head[2], f"the code has changed since commit {written[1]}"
         elif written[1].endswith("-dirty"):
             yield title, head[2], f"measured with uncommitted changes, commit {written[1]}"

@@ -14,6 +14,7 @@ from roadict.experiments.judge_ablation import (
     gains,
     in_points,
     judge_ablation,
+    missing_in,
     name_problem,
 )
 from roadict.experiments.judgement import DEFAULTS, FOUND
@@ -34,19 +35,19 @@ def success_words(rows, folder):
         f"![{alt}]({folder}success.png)\n\n"
         f"*Hidden dictionaries of 32 atoms of 16 features, three per sample: share of {number} trials that find them "
         f"(error below {FOUND:g}), with 95 % intervals. The others restart for the CPU time of ROAD's defaults, and "
-        "the last run may end late; all keep the best run by their own objective. The annealed Lasso alternates with "
+        "the last run may overrun; all keep the best run by their own objective. The annealed Lasso alternates with "
         f"MOD under a falling weight, K-SVD is told the true number of coefficients.{_again(rows)} "
         f"[All methods and sizes]({folder}README.md), with ROAD's exact finish for the Lasso too.*"
     )
 
 
 def _again(rows):
-    """What ROAD finds from the fewest samples in the trials of Fig. 2, among which are these."""
+    """What ROAD finds from the fewest samples in the trials of Fig. 2."""
     again, size = _in_figure_2(rows), next(iter(problems_shown()))
     if size not in again:
         return ""
-    found = [error < FOUND for error, _ in again[size]]
-    where = f"the {len(found)} trials of {NOISE_FREE.paper}, which include these"
+    found = [row["result"]["error"] < FOUND for row in again[size]]
+    where = f"the {plural(len(found), 'trial')} of {NOISE_FREE.paper}{_which(rows, again[size])}"
     return f" At {size.rpartition(', ')[2]}, ROAD finds {percent(np.mean(found))} in {where}."
 
 
@@ -61,41 +62,50 @@ def ablation_words(rows):
     head = ["", *(labels[name] for name in methods), "trials", f"{labels[DEFAULTS]}, in {NOISE_FREE.paper}"]
     lines = []
     for size, found in problems.items():
-        other = [error < FOUND for error, _ in again.get(size, ())]
+        other = [row["result"]["error"] < FOUND for row in again.get(size, ())]
         cell = f"{percent(np.mean(other))} of {len(other)}" if other else "–"
         lines.append([size, *(_share(found[name]) for name in methods), len(found[DEFAULTS]), cell])
     return (
         f"Our own claim, that {verdict.claim}: {verdict.label}. {verdict.reason} Share of the trials that "
         f"find the dictionary (error below {FOUND:g}), with 95 % intervals:\n\n{table(head, lines)}"
-        f"{_of_figure_2([engine for size in problems for _, engine in again.get(size, ())])}"
+        f"{_of_figure_2(rows, [row for size in problems for row in again.get(size, ())])}"
     )
 
 
 def _in_figure_2(rows):
-    """Errors and engines of ROAD's defaults in Fig. 2, by problem."""
+    """Rows of ROAD's defaults in Fig. 2, by problem."""
     found = {}
     for row in of_experiment(rows, NOISE_FREE.name):
         settings = row["settings"]
         if settings["method"]["name"] == DEFAULTS:
             size = name_problem(settings["panel"], settings["problem"])
-            found.setdefault(size, []).append((row["result"]["error"], settings["engine"]))
+            found.setdefault(size, []).append(row)
     return found
 
 
-def _of_figure_2(engines):
+def _which(rows, again):
+    """Where runs of Fig. 2 differ from those of the ablation: seeds and engines."""
+    seeds = [{row["settings"]["seed"] for row in own} for own in (of_experiment(rows, ABLATION.name), again)]
+    which = ", on these seeds and more" if seeds[0] < seeds[1] else ", on these seeds" if seeds[0] == seeds[1] else ""
+    engines = [row["settings"]["engine"] for row in again]
+    if "cuda" in engines:
+        which += f", {'' if {*engines} == {'cuda'} else 'some of them '}on a GPU"
+    return which
+
+
+def _of_figure_2(rows, again):
     """What the column of Fig. 2 is, after the table; nothing without its rows."""
-    if not engines:
+    if not again:
         return ""
-    number = engines.count("cuda")
-    which = "" if number == len(engines) else "some of them "
-    gpu = f", {which}on a GPU, where other rounding lets fits from few samples end elsewhere" if number else ""
-    return f"\n\nThe last column has the runs of the defaults in {NOISE_FREE.paper}, on these seeds and more{gpu}."
+    which = _which(rows, again)
+    why = ", where other rounding lets fits from few samples end elsewhere" if which.endswith("GPU") else ""
+    return f"\n\nThe last column has other runs of the defaults, those of {NOISE_FREE.paper}{which}{why}."
 
 
 def gains_words(rows):
     """What starts, moving ρ and finish contribute, as a table, with the CPU time of the fits without them."""
     problems = _problems(rows)
-    if not problems:
+    if missing_in(problems):
         return ""
     added, times = gains(problems), _times(rows, problems)
     head = [
@@ -117,7 +127,7 @@ def gains_words(rows):
         "Shares of planted dictionaries that ROAD's defaults find, and the same without one addition; means over "
         f"{added[0].problems} problems, at least {plural(added[0].trials, 'trial')} of each, plus and minus two "
         "standard errors. The moving ρ comes with samples of unit norm and up to 2,000 iterations. Without it or the "
-        "finish, restarts begin in the CPU time of the defaults, and the last one may end late; without restarts there "
+        "finish, restarts begin in the CPU time of the defaults, and the last one may overrun; without restarts there "
         "is a single fit, which takes the time that it takes. ROAD without the finish is told that the data are exact "
         f"and often takes longer, so that the finish may add more than is shown:\n\n{table(head, lines)}"
     )

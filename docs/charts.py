@@ -49,6 +49,7 @@ def over_time(found, title, y_title, bounds=None):
     marks = [column for column in found[0] if re.fullmatch(r"[\d.]+ s", column)]
     seconds = [number(mark) for mark in marks]
     values = {row["learner"]: [number(row[mark]) if row[mark] else np.nan for mark in marks] for row in found}
+    values = {name: course for name, course in values.items() if np.isfinite(course).any()}
     measured = np.isfinite([*values.values()]).any(axis=0)
     lines = {name: (np.array(seconds)[measured], np.array(course)[measured]) for name, course in values.items()}
     return panel(lines, title, "seconds", y_title, bounds=bounds)
@@ -159,10 +160,8 @@ def unseen_patches():
     cases = [[row for row in found if (row["K"], row["α"], row["N"]) == key] for key in _keys(found)]
     cases.append([row | {"K": "256", "α": "0.08", "N": "1,000,000"} for row in rows("A million patches")])
     for lines in cases:
-        last = [
-            number([cell for column, cell in row.items() if re.fullmatch(r"\d+ s", column) and cell][-1])
-            for row in lines
-        ]
+        courses = [[cell for column, cell in row.items() if re.fullmatch(r"\d+ s", column) and cell] for row in lines]
+        last = [number(course[-1]) for course in courses if course]
         title = f"{lines[0]['K']} atoms, α = {lines[0]['α']}, {lines[0]['N']} patches"
         panels.append(over_time(lines, title, "objective", (min(last) * 0.99, min(last) * 1.1)))
     return panels
@@ -180,7 +179,8 @@ def growth():
         chosen = [row for row in found if row[fixed] == value]
         return {"roadict": ([number(row[column]) for row in chosen], [number(row["one iteration"]) for row in chosen])}
 
-    wide = {"log_y": True, "bounds": (5, 120)}
+    times = [number(row["one iteration"]) for row in found]
+    wide = {"log_y": True, "bounds": (0.8 * min(times), 1.2 * max(times))}  # one scale for both panels
     return [
         panel(line("N", "K", "64"), "ms per iteration, 64 atoms", "samples", "ms", **wide),
         panel(line("K", "N", "8000"), "ms per iteration, 8,000 samples", "atoms", "ms", **wide),

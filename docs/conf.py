@@ -18,7 +18,7 @@ WIDE = 600
 
 import charts  # noqa: E402
 import figures  # noqa: E402
-import published  # noqa: E402
+import from_results  # noqa: E402
 
 import roadict  # noqa: E402
 from roadict.drawing.charts import CSS_FILE  # noqa: E402
@@ -79,7 +79,7 @@ html_context = {"default_mode": "auto"}
 html_static_path = ["_static", str(CSS_FILE)]
 html_css_files = ["charts.css", "site.css"]
 html_js_files = ["tables.js", "from-files.js"]
-html_extra_path = [published.REPORT] * (FOLDER / published.REPORT).is_file()
+html_extra_path = [from_results.REPORT] * (FOLDER / from_results.REPORT).is_file()
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -170,9 +170,9 @@ def _fill_in(app, docname, source):
     if docname == "index":
         link = f"[Repository]({_REPOSITORY}) · " if _REPOSITORY else ""
         text = text.replace("<!-- repository -->", link)
-        text = published.home(text, (FOLDER.parent / "README.md").read_text(encoding="utf-8"))
+        text = from_results.home(text, (FOLDER.parent / "README.md").read_text(encoding="utf-8"))
     if docname == "results":
-        text = published.results(text, report=bool(html_extra_path))
+        text = from_results.results(text, report=bool(html_extra_path))
     text = re.sub(r"^!\[(.+)\]\((\S+)\.png\)$", _both_themes(docname), text, flags=re.MULTILINE)
     source[0] = re.sub(r"^```\{drawing\} (\w+)\n:alt: (.+)\n\n(.+)\n```\n", _drawn, text, flags=re.MULTILINE)
 

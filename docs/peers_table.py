@@ -5,24 +5,23 @@ others have as many starts as ROAD's CPU seconds allow. What the packages can do
 versions that this section names.
 """
 
-import re
 from pathlib import Path
 
+import blocks
 from charts import beside_peers
 
 from roadict.files.atomic import atomic_write
 
 README = Path(__file__).parents[1] / "README.md"
-BEGIN, END = "<!-- peers: python docs/peers_table.py -->", "<!-- /peers -->"
 PROBLEM = {"(M, K, S)": "(16, 32, 3)", "N": "200"}
 HEADER = ["", "error of the atoms", "CPU seconds", "missing data", "noise level from the data"]
 HEADER += ["number of atoms from the data", "nonnegative", "streams", "GPU"]
 ABILITIES = {
-    "ROAD": "yes, yes, yes, yes, yes, yes",
-    "scikit-learn": "no, no, no, yes, yes, no",
-    "SPAMS": "no, no, no, yes, yes, no",
-    "SPORCO": "yes, no, no, yes, convolutional, convolutional",
-    "dictlearn": "no, no, no, yes, yes, no",
+    "ROAD": ("yes", "yes", "yes", "yes", "yes", "yes"),
+    "scikit-learn": ("no", "no", "no", "yes", "yes", "no"),
+    "SPAMS": ("codes only", "no", "no", "yes", "yes", "no"),
+    "SPORCO": ("yes", "no", "no", "yes", "convolutional", "convolutional"),
+    "dictlearn": ("no", "no", "no", "yes", "yes", "no"),
 }
 
 
@@ -30,17 +29,16 @@ def table():
     """Return the table as Markdown."""
     found = [(learner, row) for learner, row in beside_peers() if PROBLEM.items() <= row.items()]
     measured = {learner: [row["mean error"], row["CPU seconds"]] for learner, row in found}
-    lines = [[name, *measured[name], *can.split(", ")] for name, can in ABILITIES.items()]
+    lines = [[name, *measured[name], *can] for name, can in ABILITIES.items()]
     lines[0][0] = "**roadict**"
     return "\n".join("| " + " | ".join(line) + " |" for line in [HEADER, ["---"] * len(HEADER), *lines])
 
 
 def main() -> None:
-    """Put it between the marks."""
-    text = README.read_text(encoding="utf-8")
-    block = f"{BEGIN}\n{table()}\n{END}"
+    """Put it into its block."""
+    text = blocks.replaced(README.read_text(encoding="utf-8"), "peers", table())
     with atomic_write(README) as file:
-        file.write(re.sub(f"{BEGIN}.*{END}", lambda _: block, text, flags=re.DOTALL).encode())
+        file.write(text.encode())
 
 
 if __name__ == "__main__":

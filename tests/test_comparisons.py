@@ -1,6 +1,7 @@
 """Benchmarks compare roadict with other packages on equal terms, and tables and charts show it."""
 
 import importlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -208,3 +209,27 @@ def test_the_chart_of_the_coders_names_the_threads(module, monkeypatch, tmp_path
         chart.index(text) for text in (">OMP, 1 thread<", ">0.5 s  roadict<", ">OMP, 2 threads<", ">2 s  scikit-learn<")
     ]
     assert at == sorted(at)
+
+
+def test_the_chart_of_growth_draws_every_time_at_its_height(module, monkeypatch, tmp_path):
+    """On a log scale: 4 and 16 ms are as far apart as 16 and 64 ms."""
+    charts = module("charts")
+    times = {("64", "8000"): 4.0, ("64", "32000"): 16.0, ("512", "8000"): 64.0}
+    lines = "".join(f"| {k} | {n} | {time} ms | 0.4 ns |\n" for (k, n), time in times.items())
+    header = "| K | N | one iteration | per entry of the state |\n|---|---|---|---|\n"
+    text = f"# Measured\n\n## Growth with N and K (M = 34, float32)\n\n{header}{lines}\n"
+    (tmp_path / "RESULTS.md").write_text(text)
+    monkeypatch.setattr(charts, "RESULTS", tmp_path / "RESULTS.md")
+    heights = [[float(at) for at in re.findall(r'cy="([\d.]+)"', chart)] for chart in charts.growth()]
+    (four, sixteen), (again, sixty_four) = heights
+    assert four == again
+    assert four - sixteen == pytest.approx(sixteen - sixty_four, abs=0.1)
+    assert four - sixteen > 50
+
+
+def test_a_learner_without_any_value_is_left_out_of_a_chart(module):
+    charts = module("charts")
+    found = [{"learner": "ROAD", "1 s": "0.5", "2 s": "1.0"}, {"learner": "SPAMS", "1 s": "", "2 s": ""}]
+    chart = charts.over_time(found, "atoms", "share")
+    assert ">ROAD<" in chart
+    assert "SPAMS" not in chart

@@ -284,7 +284,7 @@ def test_the_table_of_packages_is_measured(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     peers = importlib.import_module("peers_table")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [table] = re.findall(f"{peers.BEGIN}\n(.*)\n{peers.END}", readme, flags=re.DOTALL)
+    table = importlib.import_module("blocks").content(readme, "peers")
     assert table == peers.table(), "run python docs/peers_table.py"
     assert table.count("\n") == 6
     assert unsupported(table, section("ROAD beside its peers")) == []

@@ -46,18 +46,18 @@ def publish(folder):
 def test_pages_without_what_is_not_published_yet(monkeypatch):
     """They keep what stands there, and show it no more once it is published."""
     monkeypatch.syspath_prepend(ROOT / "docs")
-    published = importlib.import_module("published")
+    from_results = importlib.import_module("from_results")
     home, results = ((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("index", "results"))
     empty = "<!-- success: python benchmarks/paper.py DIR -->\n<!-- /success -->\n"
-    assert published.home(home, empty) == home
-    assert published.results(results, report=False) == results
+    assert from_results.home(home, empty) == home
+    assert from_results.results(results, report=False) == results
     assert "{chart} atoms-over-time" in home
     assert "images/report-light.webp" in results
     filled = empty.replace("\n", "\n![Shares](docs/results/success.png)\n", 1)
-    shown = published.home(home, filled)
+    shown = from_results.home(home, filled)
     assert "<!-- success -->\n![Shares](results/success.png)\n<!-- /success -->" in shown
     assert "{chart} atoms-over-time" not in shown
-    framed = published.results(results, report=True)
+    framed = from_results.results(results, report=True)
     assert '<iframe class="report" src="report.html"' in framed
     assert "images/report-light.webp" not in framed
 

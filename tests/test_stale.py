@@ -65,6 +65,30 @@ def test_a_section_without_commit_is_stale(folder):
     assert listed(folder).startswith("Speed: no command under its title\n")
 
 
+def test_a_section_whose_script_is_gone_is_listed_and_cannot_be_run(folder):
+    (folder / "speed.py").rename(folder / "faster.py")
+    assert listed(folder).startswith("Speed: there is no script for its command, python benchmarks/speed.py --trials 3")
+    assert "no script" in python(folder, str(folder / "stale.py"), "--run").stdout
+
+
+def test_code_that_changes_under_a_measurement_makes_it_stale(folder):
+    edit = "open(__file__.replace('speed', 'other'), 'a').write('MORE = 1\\n')"
+    (folder / "speed.py").write_text(f"{SCRIPT}{edit}\n{RECORD}\n")
+    python(folder, str(folder / "speed.py"))
+    assert "commit 0123456789-dirty," in (folder / "RESULTS.md").read_text()
+    assert listed(folder).startswith("Speed: measured with uncommitted changes")
+
+
+def test_sections_that_are_written_at_once_are_all_kept(folder):
+    """Every process reads, changes and writes the one file."""
+    records = [RECORD.replace("Speed", f"Speed {i}") for i in range(6)]
+    environment = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "ROADICT_COMMIT": "0123456789"}
+    running = [subprocess.Popen([sys.executable, "-c", record], env=environment) for record in records]
+    assert [process.wait() for process in running] == [0] * 6
+    text = (folder / "RESULTS.md").read_text()
+    assert all(f"## Speed {i}\n" in text for i in range(6))
+
+
 def test_a_section_of_uncommitted_code_is_listed(folder):
     python(folder, "-c", RECORD, commit="0123456789-dirty")
     assert listed(folder).startswith("Speed: measured with uncommitted changes, commit 0123456789-dirty; run: python")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from roadict.experiments.intervals import crossing, fewer, mean_interval, needed, share_interval
+from roadict.experiments.intervals import crossing, fewer, found_more, mean_interval, needed, share_interval
 
 
 def test_an_interval_of_a_mean_holds_the_truth_in_about_95_percent_of_draws():
@@ -19,7 +19,8 @@ def test_an_interval_of_a_mean_holds_the_truth_in_about_95_percent_of_draws():
 def test_an_interval_of_a_share_holds_the_truth_in_about_95_percent_of_draws(share):
     counts = np.random.default_rng(0).binomial(20, share, 1000)
     drawn = [share_interval(int(count), 20) for count in counts]
-    assert 0.9 < np.mean([interval.low <= share <= interval.high for interval in drawn]) <= 1
+    assert np.mean([interval.low <= share <= interval.high for interval in drawn]) > 0.9
+    assert max(interval.high - interval.low for interval in drawn) < 0.45  # twice two standard errors of a half
     assert all(0 <= interval.low <= interval.value <= interval.high <= 1 for interval in drawn)
 
 
@@ -71,3 +72,18 @@ def test_fewer_samples_are_told_from_chance():
     never = np.full((20, 4), 0.5)
     assert fewer(numbers, late, never, 0.01) == 1
     assert fewer(numbers, never, never, 0.01) == 0
+
+
+def test_what_is_common_to_a_seed_does_not_hide_who_needs_fewer():
+    """The levels of the seeds differ by a factor of a thousand, but at every one the first is a little earlier."""
+    levels = np.geomspace(0.03, 30, 8)[:, None]
+    first = levels * [1.0, 0.1, 0.01, 1e-4, 1e-6]
+    numbers, second = [100, 200, 300, 400, 500], 1.05 * first
+    assert (fewer(numbers, first, second, 0.01), fewer(numbers, second, first, 0.01)) == (1, -1)
+
+
+def test_only_who_finds_more_finds_more():
+    """A difference beyond chance in favour of the second is none."""
+    assert not found_more([0] * 6, [1] * 6)
+    assert not found_more([1, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    assert found_more([0, 1, 1, 1, 1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0, 0, 0, 0, 0])

@@ -13,7 +13,7 @@ import pytest
 from roadict.drawing.charts import Mark
 from roadict.drawing.curves import line_plot
 from roadict.drawing.raster import atom_sheet, png
-from roadict.experiments.figures import curves
+from roadict.experiments.figures import Strip, curves, dot_plot
 from roadict.experiments.page import make_page, shown_verdicts
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
@@ -170,6 +170,18 @@ def test_a_table_is_drawn_best_first_with_the_papers_values(results, page):
     assert values["mean"] == f"{np.mean(ksvd):.2f} dB"
     assert values["all"] == f"{min(ksvd):.2f} – {max(ksvd):.2f}"
     assert values["in the paper"] == "27.87 dB"
+
+
+def test_dots_of_a_table_are_at_the_means():
+    """Five trials, of which four are equal: their mean is above both quartiles."""
+    wide, narrow = ElementTree.fromstring(dot_plot([Strip("a", "A", "", [20.0] * 4 + [30.0], paper=25.0)]))
+    for figure in (wide, narrow):
+        trials = [float(line.get("x1")) for line in figure.iter("line") if line.get("class") == "trial"]
+        low, high = min(trials), max(trials)
+        (dot,) = (float(circle.get("cx")) for circle in figure.iter("circle"))
+        (diamond,) = (path.get("d") for path in figure.iter("path") if path.get("class") == "paper")
+        assert dot == pytest.approx(low + 0.2 * (high - low), abs=0.02)
+        assert float(diamond.removeprefix("M").split()[0]) == pytest.approx((low + high) / 2, abs=0.02)
 
 
 def test_unequal_numbers_of_trials_are_shown(results, tmp_path):

@@ -50,7 +50,7 @@ def seconds(trial: Trial) -> float:
 
 def _timed(problem: PlantedProblem, method: str) -> float:
     """The time of ROAD's defaults, but of a run at least."""
-    name = {"ksvd": "ksvd", "blotless": "blotless"}.get(method, "road-defaults")
+    name = method if method in _TWO_STAGE else "road-defaults"
     return max(_recovery(problem, name), _recovery(problem, "road-defaults"))
 
 

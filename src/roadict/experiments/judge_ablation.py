@@ -60,10 +60,18 @@ class Gain:
 def judge_ablation(rows: list[Row]) -> list[Verdict]:
     """Compare ROAD's defaults with the others, and with ROAD without one of its ingredients."""
     problems = found_by_problem(rows)
-    if not problems or _trials(problems) < MIN_PAIRS:
-        missing = f"Fewer than {MIN_PAIRS} trials have rows of all methods: no lead can be told from chance."
+    if missing := missing_in(problems):
         return [Verdict("ablation", claim, TOO_FEW, missing, ours=True) for claim in CLAIMS]
     return [_against_the_others(problems), _of_the_ingredients(problems)]
+
+
+def missing_in(problems: dict[str, Found]) -> str:
+    """Why nothing can be judged, in a sentence; "" if it can be."""
+    if absent := [size for size in _sizes() if size not in problems]:
+        return f"No trial has rows of all methods at {listed(absent)}."
+    if _trials(problems) < MIN_PAIRS:
+        return f"Fewer than {MIN_PAIRS} trials have rows of all methods: no lead can be told from chance."
+    return ""
 
 
 def found_by_problem(rows: list[Row]) -> dict[str, Found]:
@@ -144,7 +152,7 @@ def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
 def in_points(gain: Gain) -> str:
     """Difference of shares in percentage points, with two standard errors."""
     share = gain.difference
-    return f"{100 * share.value:+.0f} ± {100 * (share.high - share.value):.0f}"
+    return f"{round(100 * share.value) + 0:+d} ± {100 * (share.high - share.value):.0f}".replace("-", "−")
 
 
 def _several(ingredients: list[str]) -> bool:

@@ -30,6 +30,7 @@ from roadict.experiments.plan import PlantedProblem
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
 from roadict.experiments.summary import by_seed, panels_with_rows
+from roadict.wording import agree, plural
 
 INEXACT = ("iadmm-three", "iadmm-one")
 ENOUGH = 300
@@ -172,7 +173,8 @@ def _inexact_stays(rows: list[Row]) -> Verdict:
     for words, both in found.items():
         means = [mean_interval(both.at(name, ENOUGH)) for name in INEXACT]
         near.append(all(mean.low >= PLATEAU / FACTOR and mean.high <= PLATEAU * FACTOR for mean in means))
-        times.append(f"{short(max(mean.value for mean in means) / PLATEAU)} times {PLATEAU:g} by {words}")
+        ends = dict.fromkeys(short(mean.value / PLATEAU) for mean in sorted(means, key=lambda mean: mean.value))
+        times.append(f"{' to '.join(ends)} times {PLATEAU:g} by {words}")
         lines.append((f"mean, {words}", *(f"{short(m.value)} ± {short(m.high - m.value)}" for m in means)))
     outcome: Outcome = "reproduced" if all(near) else "partly" if any(near) else "not reproduced"
     reason = (
@@ -228,7 +230,11 @@ def _floor_words(both: Compared, number: float, floors: dict[str, bool]) -> str:
     if reached:
         return f"so do runs of {listed(reached)}"
     most = max(int(np.sum(both.at(name, number) < ALMOST_ZERO)) for name in floors)
-    return f"at most {most} of each of the others do" if most else "none of the others do"
+    return (
+        f"at most {plural(most, 'run')} of each of the others {agree(most, 'does', 'do')}"
+        if most
+        else "none of the others do"
+    )
 
 
 def judge_noisy(rows: list[Row]) -> list[Verdict]:

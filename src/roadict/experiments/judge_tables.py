@@ -36,8 +36,8 @@ def judge_table(rows: list[Row]) -> list[Verdict]:
     ROAD has two entries, as the paper does not give the pixel scale that ρ = 10 depends on. A table is reproduced if
     both lead all others, and these come in the paper's order; partly, if one of the two leads. A lead is a mean paired
     difference above two standard errors. Where the others have rows of more iterations in all trials, these count, and
-    those of fewer are shown beside them. The reason says "at equal CPU time" only if these rows took the CPU time of
-    ROAD, with our ρ, in the same trials.
+    those of fewer are shown beside them. The reason names the CPU time of ROAD with our ρ only if these rows took it
+    in the same trials; with ρ = 10 ROAD takes more.
     """
     experiment = rows[0]["settings"]["experiment"]
     return [_order_of(rows, experiment, panel) for panel in panels_with_rows(rows) if (experiment, panel) in ORDERS]
@@ -64,7 +64,7 @@ def _order_of(rows: list[Row], experiment: str, panel: str) -> Verdict:
     outcome, reason = _judged(scores, ours, order)
     if fewer:
         equal = _had_the_time(rows, panel, order, seeds)
-        reason = f"{'At equal CPU time' if equal else 'With more iterations'}, {reason}"
+        reason = f"{'At the CPU time of ROAD with our ρ' if equal else 'With more iterations'}, {reason}"
     table = _table(scores | fewer, ours, found.get("bicubic", {}).values())
     return Verdict(experiment, claim, outcome, reason, len(seeds), table)
 

@@ -164,19 +164,21 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
 def _section(experiment: Experiment, rows: list[Row], folders: Sequence[Path]) -> Section:
     show = _picture_part if experiment.pictures else _recovery_part
     present = {row["settings"]["panel"] for row in rows}
+    group, absent = not_run(rows, experiment)
     return Section(
-        experiment,
-        verdicts(rows),
-        [show(experiment, panel, rows, folders) for panel in experiment.panels if panel.name in present],
-        describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
-        sum(row["seconds"]["cpu"] for row in rows),
-        ", ".join(sorted({_source(row) for row in rows} - {""})),
-        commands(experiment, rows),
-        len(rows),
-        planned_rows(rows, experiment),
-        *not_run(rows, experiment),
-        sum(not is_of_this_code(row) for row in rows),
-        origins(rows),
+        experiment=experiment,
+        verdicts=verdicts(rows),
+        parts=[show(experiment, panel, rows, folders) for panel in experiment.panels if panel.name in present],
+        trials=describe_trials(rows, {method.name: method.label for method in experiment.methods if not method.fixed}),
+        seconds=sum(row["seconds"]["cpu"] for row in rows),
+        source=", ".join(sorted({_source(row) for row in rows} - {""})),
+        commands=commands(experiment, rows),
+        number=len(rows),
+        planned=planned_rows(rows, experiment),
+        group=group,
+        absent=absent,
+        other_code=sum(not is_of_this_code(row) for row in rows),
+        origins=origins(rows),
     )
 
 

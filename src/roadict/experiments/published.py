@@ -4,9 +4,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from roadict.experiments.intervals import fewer
+from roadict.experiments.intervals import fewer, mean_interval
 from roadict.experiments.judge_figures import compared
-from roadict.experiments.judgement import ALMOST_ZERO, FOUND, NAMES, PAPER, TOO_FEW, Verdict, listed
+from roadict.experiments.judgement import (
+    ALMOST_ZERO,
+    FOUND,
+    MIN_TRIALS,
+    NAMES,
+    PAPER,
+    TOO_FEW,
+    Verdict,
+    listed,
+)
 from roadict.experiments.methods import BASELINES
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import Row
@@ -64,6 +73,8 @@ def doubts(rows: Iterable[Row]) -> list[str]:
 def unjudged(rows: Iterable[Row], verdicts: Iterable[Verdict]) -> list[str]:
     """List claims of the paper's text that have no verdict of their own and do not hold, one sentence each.
 
+    What rests on fewer trials than a verdict that counts is not stated.
+
     Parameters
     ----------
     rows : iterable of rows
@@ -88,16 +99,22 @@ def unjudged(rows: Iterable[Row], verdicts: Iterable[Verdict]) -> list[str]:
 
 def _above_bicubic(rows: list[Row]) -> list[str]:
     """Yang's approach, where the paper says that only ROAD gains."""
-    values = {name: float(np.mean(found)) for name, found in by_method(rows, "yang").items()}
-    theirs = PSNR["digits", "yang"]
-    above = [name for name in BASELINES if values.get(f"{name}-lasso", -np.inf) > values.get("bicubic", np.inf)]
+    values, theirs = by_method(rows, "yang"), PSNR["digits", "yang"]
+    if "bicubic" not in values:
+        return []
+    bicubic = np.mean(values["bicubic"])
+    gains = {
+        name: mean_interval(np.array(values[f"{name}-lasso"]) - bicubic)
+        for name in BASELINES
+        if len(values.get(f"{name}-lasso", [])) >= MIN_TRIALS
+    }
+    above = [f"{NAMES[name]} by {gain.value:.2f} dB" for name, gain in gains.items() if gain.sign > 0]
     if not above:
         return []
-    gains = listed(f"{NAMES[name]} by {values[f'{name}-lasso'] - values['bicubic']:.2f} dB" for name in above)
     own = listed(NAMES[name] for name in BASELINES if theirs[name] > theirs["bicubic"])
     return [
-        f"Table I, Yang's approach: “only our algorithm can obtain higher resolution”: here {gains} exceed bicubic, "
-        f"too, and in the paper's own table {own} do."
+        f"Table I, Yang's approach: “only our algorithm can obtain higher resolution”: here {listed(above)} exceed "
+        f"bicubic, too, and in the paper's own table {own} do."
     ]
 
 
@@ -106,7 +123,7 @@ def _trapped(rows: list[Row]) -> list[str]:
     points = by_samples(rows, "samples").get(PAPER, {})
     errors = points[max(points)] if points else []
     wrong = sum(error >= ALMOST_ZERO for error in errors)
-    if not wrong:
+    if not wrong or len(errors) < MIN_TRIALS:
         return []
     return [
         "“Cannot be hence trapped in a singular point”: no experiment looks at singular points, but ROAD with ρ = 10 "
@@ -122,7 +139,7 @@ def _lasso_ahead(rows: list[Row]) -> list[str]:
         experiment, own = EXPERIMENTS[name], of_experiment(rows, name)
         for panel in experiment.panels:
             both = compared(own, name, panel.name, (PAPER, LASSO))
-            if not both.missing and fewer(both.numbers, both.errors[LASSO], both.errors[PAPER], FOUND) > 0:
+            if both.trials >= MIN_TRIALS and fewer(both.numbers, both.errors[LASSO], both.errors[PAPER], FOUND) > 0:
                 ahead.append(f"{panel.title} ({experiment.paper})")
     if not ahead:
         return []
@@ -146,12 +163,10 @@ def _in_all_scenarios(judged: list[Verdict]) -> list[str]:
 
 def _plain_ksvd(rows: list[Row]) -> list[str]:
     """Compare the paper's K-SVD on the zebra with ours, on the same pictures."""
-    plain = by_method(rows, "zeyde").get("ksvd-omp")
-    if not plain:
+    plain, theirs = by_method(rows, "zeyde").get("ksvd-omp", []), PSNR["zebra", "zeyde"]["ksvd"]
+    if len(plain) < MIN_TRIALS or mean_interval(np.array(plain) - theirs).sign <= 0:
         return []
-    theirs, ours = PSNR["zebra", "zeyde"]["ksvd"], float(np.mean(plain))
-    if ours <= theirs:
-        return []
+    ours = float(np.mean(plain))
     return [
         f"zebra: the paper's K-SVD, {theirs:.2f} dB, is {ours - theirs:.2f} dB under a plain one with OMP, "
         f"{ours:.2f} dB over {plural(len(plain), 'trial')} on the same pictures."

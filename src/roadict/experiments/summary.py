@@ -99,12 +99,12 @@ def by_iteration(rows: Iterable[Row], panel: str) -> Values:
     return values
 
 
-def by_method(rows: Iterable[Row], panel: str, measure: str = "psnr") -> dict[str, list[float]]:
-    """Values of a panel of a table."""
+def by_method(rows: Iterable[Row], panel: str) -> dict[str, list[float]]:
+    """PSNR of a panel of a table."""
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row["settings"]["panel"] == panel:
-            values[row["settings"]["method"]["name"]].append(row["result"][measure])
+            values[row["settings"]["method"]["name"]].append(row["result"]["psnr"])
     return dict(values)
 
 

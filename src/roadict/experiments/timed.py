@@ -2,7 +2,7 @@
 
 Of the restarts, the one with the smallest objective of the method itself is taken; the truth decides nothing. A run
 under way when the time is over ends as usual, so that the others have somewhat more time than ROAD. Times depend on the
-machine: other than elsewhere, the same trial need not give the same numbers twice.
+machine: unlike elsewhere, the same trial need not give the same numbers twice.
 """
 
 import time

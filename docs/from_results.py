@@ -1,6 +1,6 @@
 """Parts of pages that ``benchmarks/paper.py`` makes: shown once they are there, instead of what stands in the page."""
 
-import re
+import blocks
 
 REPORT = "results/report.html"
 FRAME = """```{raw} html
@@ -9,18 +9,9 @@ FRAME = """```{raw} html
 ```"""
 
 
-def block(text, name):
-    """What stands between the comments of a block; the first of them may also name the command that writes it."""
-    return _place(name).search(text)[1]
-
-
-def _place(name):
-    return re.compile(rf"<!-- {name}(?:: [^\n]*)? -->\n(.*?)\n?<!-- /{name} -->", flags=re.DOTALL)
-
-
 def home(text, readme):
     """The home page, with the figure of success that the README shows, if it has one."""
-    return _instead(text, "success", block(readme, "success").replace("](docs/", "]("))
+    return _instead(text, "success", blocks.content(readme, "success").replace("](docs/", "]("))
 
 
 def results(text, *, report):
@@ -29,8 +20,5 @@ def results(text, *, report):
 
 
 def _instead(text, name, content):
-    """Put content between the comments of a block, and leave what stands there if it is empty."""
-    if not content:
-        return text
-    start, end = _place(name).search(text).span(1)
-    return text[:start] + content + text[end:]
+    """Put content into a block, and leave what stands there if it is empty."""
+    return blocks.replaced(text, name, content) if content else text
