@@ -13,7 +13,7 @@ import numpy as np
 from roadict.experiments.intervals import needed
 from roadict.experiments.judgement import DEFAULTS, FOUND, GREEDY, MIN_TRIALS, OUTCOMES, PAPER, TOO_FEW
 from roadict.experiments.methods import BASELINES
-from roadict.experiments.page import make_page, origins
+from roadict.experiments.page import make_report, origins
 from roadict.experiments.published import doubts, published, unjudged
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import PACKED, pack, read_folder, read_folders
@@ -101,7 +101,7 @@ def store(packed, target):
     for name in EXPERIMENTS.keys() - packed.keys():
         (folder / f"{name}{PACKED}").unlink(missing_ok=True)
     with atomic_write(target / "report.html") as file:
-        file.write(make_page(read_folder(folder), [folder]).encode())
+        file.write(make_report(read_folder(folder), [folder]).page.encode())
 
 
 def marked(name, block):

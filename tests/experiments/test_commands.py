@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import hashlib
 import json
 import os
 import re
@@ -27,6 +28,7 @@ from roadict.experiments.trial import png
 from roadict.runs.signals import WorkStoppedError
 
 GUARD = 120
+MANY = ("reproduce", "noisy", "--data", "nowhere")
 
 
 @pytest.fixture
@@ -120,6 +122,15 @@ def test_report_takes_the_folder_of_reproduce_by_default(roadict, tmp_path, monk
     assert (tmp_path / "roadict-results" / "report.html").is_file()
 
 
+def test_a_page_that_takes_seconds_is_announced(roadict, tmp_path, monkeypatch):
+    roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    assert "judging" not in roadict("report", tmp_path).err
+    monkeypatch.setattr("roadict.cli.experiments.MANY_ROWS", 1)
+    rows = len(read_folder(tmp_path))
+    assert roadict("report", tmp_path).err == f"judging {rows} rows ...\n"
+    assert roadict("report", tmp_path, "--quiet").err == ""
+
+
 def test_rows_of_other_code_are_kept_and_not_used(roadict, tmp_path, monkeypatch):
     """As after a change of a solver; rows from before sources were recorded have a version only."""
     command = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
@@ -132,7 +143,7 @@ def test_rows_of_other_code_are_kept_and_not_used(roadict, tmp_path, monkeypatch
     old = []
     for row in now:
         settings = {name: value for name, value in row["settings"].items() if name != "sources"} | {"roadict": "0.1.0"}
-        old.append(row | {"key": f"old{row['key']}", "settings": settings, "result": row["result"] | {"error": 0.9}})
+        old.append(row | {"key": key_of(settings), "settings": settings, "result": row["result"] | {"error": 0.9}})
     file.write_text("".join(json.dumps(row) + "\n" for row in old), encoding="utf-8")
     assert "All rows come from other code" in report_of(roadict, tmp_path)  # better than nothing, and said
     _, _, err = roadict(*command)
@@ -143,6 +154,10 @@ def test_rows_of_other_code_are_kept_and_not_used(roadict, tmp_path, monkeypatch
     assert "come from other code" not in page
     assert "8 rows of other settings or code" in page
     assert "0.9" not in re.findall(r"<td[^>]*>([^<]*)</td>", page)
+
+
+def key_of(settings):
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:20]
 
 
 def report_of(roadict, folder):
@@ -176,14 +191,19 @@ def test_the_engine_applies_only_to_road_in_the_tables(monkeypatch, name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("reproduce", "noisy", "--methods", "mine"), "--methods mine must be one of"),
+        (("reproduce", "noisy", "--methods", "mine"), "--methods mine must be all, road or others"),
+        (("reproduce", "ablation", "--methods", "road"), "--methods road leaves nothing of ablation to run; leave out"),
+        # Before the folder is looked at, let alone any work.
+        ((*MANY, "--trials", "99999999999"), "--trials 99999999999 must be at most 1000; pass a smaller number"),
+        ((*MANY, "--trials", "1001"), "--trials 1001 must be at most 1000; pass a smaller number"),
+        (("reproduce", "noisy", "--trials", "0"), "--trials 0 must be at least 1"),
         (("reproduce", "noisy", "--part", "5/4"), "--part 5/4 must be I/N with I from 1 to N"),
         (("reproduce", "noisy", "--part", "half"), "--part half must be I/N"),
         (("reproduce", "fig1"), "there is no experiment fig1; use solvers, noise-free"),
         (("reproduce", "noisy", "--engine", "abacus"), "--engine abacus must be one of"),
         (("reproduce", "noisy", "--jobs", "0"), "--jobs 0 must be a whole number other than 0"),
-        (("reproduce", "noisy", "--out", "file/results"), "file is a file, not a folder; choose another folder with"),
-        (("reproduce", "noisy", "--out", "file"), "file is a file, not a folder; choose another folder with --out"),
+        (("reproduce", "noisy", "--out", "file/results"), "file is a file, not a folder; choose another place with"),
+        (("reproduce", "noisy", "--out", "file"), "file is a file, not a folder; choose another place with --out"),
         (("report", "file"), "file is a file, not a folder; name the folder"),
         (("reproduce", "zebra", "--data", "nowhere"), "--data: nowhere does not exist; pass a folder"),
         (("reproduce", "zebra", "--data", "file"), "--data: file is a file, not a folder"),
@@ -248,7 +268,8 @@ def test_other_pictures_are_not_called_the_papers_and_an_infinite_psnr_is_no_row
     code, _, err = roadict(*command)
     assert "those of the folder given by --data, not the paper's" in err
     assert code == 2  # bicubic is perfect, and JSON has no infinity
-    assert "zebra, zeyde, bicubic, seed 70000 gave a number that is not finite ({'psnr': inf})" in err
+    assert "15 of 15 trials failed, first zebra, zeyde, bicubic, seed 70000 (gave a number that is not finite: " in err
+    assert err.endswith("{'psnr': inf})\n")
 
 
 def test_a_trial_that_fails_is_named(roadict, tmp_path, monkeypatch):
@@ -257,7 +278,7 @@ def test_a_trial_that_fails_is_named(roadict, tmp_path, monkeypatch):
 
     monkeypatch.setattr("roadict.experiments.trial._learner", failing)
     result = roadict("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
-    assert_error(result, "noisy, 30-db, road-paper, seed 70000 failed (no such luck)")
+    assert_error(result, "8 of 8 trials failed, first noisy, 30-db, road-paper, seed 70000 (no such luck)")
 
 
 def assert_error(result, *parts):
@@ -280,9 +301,10 @@ def test_a_full_disk_is_reported_with_the_remedy_and_the_same_command_resumes(ro
         return write(descriptor, line)
 
     command = ("reproduce", "noisy", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    again = ("run the same command again",)
     with monkeypatch.context() as patch:
         patch.setattr(rows_module.os, "write", full_after_two)
-        assert_error(roadict(*command), "noisy.jsonl", "No space left on device", "free some space", "the same command")
+        assert_error(roadict(*command), "noisy.jsonl", "No space left on device", "free some space", *again)
     assert len(read_folder(tmp_path)) == 2
     code, _, err = roadict(*command)
     assert code == 0
@@ -293,7 +315,7 @@ def test_a_full_disk_is_reported_with_the_remedy_and_the_same_command_resumes(ro
 
     with monkeypatch.context() as patch:
         patch.setattr("roadict.files.atomic.atomic_write", full)
-        assert_error(roadict("report", tmp_path), "report.html", "No space left on device", "free some space")
+        assert_error(roadict("report", tmp_path), "report.html", "No space left on device", "free some space", *again)
 
 
 @pytest.mark.skipif(gpu_kernels.has_gpu(), reason="there is a GPU")

@@ -14,7 +14,7 @@ from roadict.drawing.charts import Mark
 from roadict.drawing.curves import line_plot
 from roadict.drawing.raster import atom_sheet, png
 from roadict.experiments.figures import Strip, curves, dot_plot
-from roadict.experiments.page import make_page, shown_verdicts
+from roadict.experiments.page import make_report
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.rows import RowFile
 from roadict.experiments.runner import PICTURES, make_row
@@ -53,7 +53,7 @@ def results(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(results):
     folder, rows = results
-    return make_page(rows, [folder])
+    return make_report(rows, [folder]).page
 
 
 class Cells(html.parser.HTMLParser):
@@ -105,7 +105,7 @@ def test_it_shows_claims_verdicts_commands_versions_and_machine(results, page):
         assert experiment.paper in page
     assert str(folder) not in page  # others read the page
     text = html.unescape(page)
-    for verdict in shown_verdicts(rows):
+    for verdict in make_report(rows, [folder]).verdicts:
         assert text.count(verdict.reason) >= 2  # in the overview and in the section
         assert verdict.claim[1:] in text  # ours begin with a capital
         assert all(f"<td>{cell}</td>" in text for line in verdict.table[1:] for cell in line[1:])
@@ -192,7 +192,7 @@ def test_unequal_numbers_of_trials_are_shown(results, tmp_path):
     for row in noisy:
         settings = row["settings"]
         row["settings"] = settings | {"engine": "cuda"} if settings["engine"] else settings
-    page = make_page(noisy, [tmp_path])
+    page = make_report(noisy, [tmp_path]).page
     assert "2 trials of ROAD ρ = 10, ROAD our defaults; 1 of the others" in page
     assert "roadict reproduce noisy --methods road --trials 2 --engine cuda<" in page
     assert "roadict reproduce noisy --methods others --trials 1<" in page
@@ -215,11 +215,12 @@ def repeated(rows, number):
 
 def test_claims_are_counted_unless_they_are_tentative(results, page, tmp_path):
     assert SCORES.findall(page) == []
-    of_paper = [verdict for verdict in shown_verdicts(results[1]) if EXPERIMENTS[verdict.experiment].of_paper]
+    of_paper = [verdict for verdict in make_report(results[1], [tmp_path]).verdicts if not verdict.ours]
     assert f"<b>{len(of_paper)} tentative</b> from fewer than 5 trials: more" in page
     rows = repeated(results[1], 3)
-    outcomes = [verdict.outcome for verdict in shown_verdicts(rows) if EXPERIMENTS[verdict.experiment].of_paper]
-    shown = SCORES.findall(make_page(rows, [tmp_path]))
+    report = make_report(rows, [tmp_path])
+    outcomes = [verdict.outcome for verdict in report.verdicts if not verdict.ours]
+    shown = SCORES.findall(report.page)
     assert sorted(shown) == sorted((str(outcomes.count(name)), name) for name in set(outcomes))
 
 
@@ -248,7 +249,7 @@ def ablation_page(results, folder, found):
         method, seed = row["settings"]["method"]["name"], row["settings"]["seed"]
         error = 0.0 if 2 * (seed // 1000 - 70) + seed % 2 < found.get(method, 0) else 0.05
         row["result"] = row["result"] | {"error": error}
-    return make_page(own, [folder])
+    return make_report(own, [folder]).page
 
 
 def test_the_ablation_is_drawn_as_success(results, tmp_path):
@@ -308,21 +309,21 @@ def test_rows_of_other_settings_and_missing_pictures_are_omitted(results, tmp_pa
     _, rows = results
     other = {**rows[0], "key": "x", "settings": {**rows[0]["settings"], "sources": "0"}}
     engine = {**rows[0], "key": "y", "settings": {**rows[0]["settings"], "engine": "reference"}}
-    page = make_page([*rows, other, engine], [tmp_path])  # a folder without pictures
+    page = make_report([*rows, other, engine], [tmp_path]).page  # a folder without pictures
     assert re.search("2 rows of other settings .* are in the same folder", page)
-    assert re.search("1 row of other settings .* is in the same folder", make_page([*rows, other], [tmp_path]))
+    assert re.search("1 row of other settings .* is in the same folder", make_report([*rows, other], [tmp_path]).page)
     assert "data:image/png" not in page
-    assert parsed(page).values == parsed(make_page(rows, [tmp_path])).values
-    assert "All rows come from other code" in make_page([other], [tmp_path])
+    assert parsed(page).values == parsed(make_report(rows, [tmp_path]).page).values
+    assert "All rows come from other code" in make_report([other], [tmp_path]).page
     assert "come from other code" not in page
     changed = {**other, "settings": {**other["settings"], "panel": "another"}}
     with pytest.raises(ValueError, match="no rows of the current settings"):
-        make_page([changed], [tmp_path])
+        make_report([changed], [tmp_path])
 
 
 def test_a_part_of_one_experiment_is_enough(results, tmp_path):
     _, rows = results
-    page = make_page([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], [tmp_path])
+    page = make_report([row for row in rows if row["settings"]["experiment"] == "noisy"][:1], [tmp_path]).page
     assert "too few rows" in page
 
 
@@ -331,7 +332,7 @@ def test_an_incomplete_run_is_marked_at_the_top_at_its_experiment_and_in_its_fig
     rows = [row for row in results[1] if row["settings"]["experiment"] in ("solvers", "noisy")]
     first = [row for row in rows if row["settings"]["seed"] == 70_000]
     stopped = first[:34] + first[40:]  # 34 of 40 rows of the first experiment
-    text = html.unescape(make_page(stopped, [tmp_path]))
+    text = html.unescape(make_report(stopped, [tmp_path]).page)
     top, _, rest = text.partition("<main>")
     assert 'id="incomplete"><b>106 of 112 rows:</b>' in top
     assert "(34 of 40)" in top
@@ -354,7 +355,7 @@ def test_an_incomplete_run_is_marked_at_the_top_at_its_experiment_and_in_its_fig
 def test_methods_without_any_row_are_named(results, tmp_path, road, words, group, absent):
     own = [row for row in results[1] if row["settings"]["experiment"] == "noisy"]
     some = [row for row in own if row["settings"]["method"]["name"].startswith("road") == road]
-    page = html.unescape(make_page(some, [tmp_path]))
+    page = html.unescape(make_report(some, [tmp_path]).page)
     top, _, rest = page.partition("<main>")
     assert f"<b>Not complete:</b> {words} no rows in <a" in top
     assert "<b>No rows of</b> " in rest
@@ -432,7 +433,7 @@ def test_rows_from_a_file_give_the_same_page(results, page, tmp_path):
     files = {name: RowFile(folder / f"{name}.jsonl") for name in EXPERIMENTS}
     for row in rows:
         files[row["settings"]["experiment"]].append(row)
-    again = make_page(read_folder(folder), [folder])
+    again = make_report(read_folder(folder), [folder]).page
     assert parsed(again).values.keys() == parsed(page).values.keys()
     for name, values in parsed(again).values.items():
         np.testing.assert_allclose(values, parsed(page).values[name], rtol=1e-12)

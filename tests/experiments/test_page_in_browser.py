@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from roadict.drawing.raster import atom_sheet, png
-from roadict.experiments.page import make_page
+from roadict.experiments.page import make_report
 from roadict.experiments.registry import EXPERIMENTS
 from roadict.experiments.runner import PICTURES, make_row
 from roadict.experiments.trial import Finished
@@ -45,7 +45,7 @@ def rows_and_page(tmp_path_factory):
                     original = png(np.clip(np.add.outer(*map(np.arange, shape)) / 300, 0, 1))
                     (folder / PICTURES / f"{row['key']}-original.png").write_bytes(original)
     target = folder / "report.html"
-    target.write_text(make_page(rows, [folder]), encoding="utf-8")
+    target.write_text(make_report(rows, [folder]).page, encoding="utf-8")
     return rows, target.as_uri()
 
 

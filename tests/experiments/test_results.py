@@ -343,7 +343,7 @@ WARNING = re.compile(r'<p class="warn code">.*?</p>\n?')
 
 def test_the_committed_rows_make_the_committed_page():
     """Rows of older code are shown with a warning, which comes and goes with the code."""
-    page = paper.make_page(read_folder(PUBLISHED), [PUBLISHED])
+    page = paper.make_report(read_folder(PUBLISHED), [PUBLISHED]).page
     committed = (PUBLISHED.parent / "report.html").read_text(encoding="utf-8")
     told = "run python benchmarks/paper.py docs/results/rows"
     assert WARNING.sub("", page) == WARNING.sub("", committed), told

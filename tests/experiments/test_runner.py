@@ -287,6 +287,33 @@ def test_a_failed_run_of_a_batch_is_named_and_the_rows_of_the_others_are_saved(t
     monkeypatch.setattr(runner, "_shares_gpu", lambda trial: True)
     method = dataclasses.replace(ROAD_PAPER, parameters=(("rho", 10.0), ("max_iter", 2), ("tol", 0.0), ("n_init", 1)))
     trials = [Trial("noise-free", "", PlantedProblem(4, 5, 24, sparsity=2), method, seed, "numba") for seed in range(4)]
-    with pytest.raises(ValueError, match=r"^noise-free, , road-paper, seed 2 failed \(no such luck\); the rows of"):
+    told = (
+        r"^1 of 4 trials failed: noise-free, , road-paper, seed 2 \(no such luck\); the rows of the others are saved$"
+    )
+    with pytest.raises(ValueError, match=told):
         run(trials, tmp_path, jobs=1)
     assert sorted(row["settings"]["seed"] for row in read_folder(tmp_path)) == [0, 1, 3]
+
+
+def test_trials_that_always_fail_do_not_keep_the_others_from_running(tmp_path, monkeypatch):
+    """The first has an error, the last gives a number that JSON lacks."""
+    trials = tiny.trials(1)
+    first, last = trials[0], trials[-1]
+    executed = runner.execute
+
+    def failing(trial, data):
+        if trial == first:
+            raise ValueError("no such luck")
+        done = executed(trial, data)
+        return dataclasses.replace(done, result={"error": float("inf")}) if trial == last else done
+
+    monkeypatch.setattr(runner, "execute", failing)
+    done = []
+    with pytest.raises(ValueError, match=r"^2 of 6 trials failed, first tiny, 6-8-2, road-paper, seed 70000 \(no such"):
+        run(trials, tmp_path, jobs=1, finished=done.append)
+    assert done == trials[1:-1]
+    assert pending(trials, tmp_path) == [first, last]
+    before = (tmp_path / "tiny.jsonl").read_bytes()
+    with pytest.raises(ValueError, match=r"^1 of 1 trial failed: tiny, .*gave a number that is not finite: .*inf"):
+        run([last], tmp_path, jobs=1)
+    assert (tmp_path / "tiny.jsonl").read_bytes() == before

@@ -19,12 +19,14 @@ from roadict.runs.signals import PATIENCE, WorkStoppedError, hang_up, interrupte
 from roadict.wording import agree, no_folder, of, plural
 
 if TYPE_CHECKING:
-    from roadict.experiments.plan import Trial
+    from roadict.experiments.plan import Experiment, Trial
 
 LOKY = f"{os.sep}loky{os.sep}"
 """Part of the file names of the package that starts and feeds worker processes."""
 METHODS = ("all", "road", "others")
 DEFAULT_FOLDER = Path("roadict-results")
+MANY_ROWS = 5_000
+"""Rows above which a page takes seconds."""
 OutOption = Annotated[Path, typer.Option(help="Folder for the rows, one file per experiment.")]
 
 
@@ -81,9 +83,13 @@ def reproduce(
     from roadict.experiments import cost
     from roadict.experiments.images import load, with_images
     from roadict.experiments.registry import chosen
+    from roadict.experiments.selection import MAX_TRIALS
 
     checks.one_of("--engine", engine, ENGINES)
-    checks.one_of("--methods", methods, METHODS)
+    if methods not in METHODS:
+        raise ValueError(f"--methods {methods} must be all, road or others")
+    if trials is not None:
+        checks.whole_number("--trials", trials, largest=MAX_TRIALS)
     checks.threads("--jobs", jobs)
     index, number = _part(part)
     if data is not None and not data.is_dir():
@@ -92,19 +98,27 @@ def reproduce(
     for plan in plans:
         if plan.pictures is not None and not quiet:
             typer.echo(f"{plan.name}: pictures are {load(plan.pictures, data).source}", err=True)
-    planned = [
-        trial
-        for plan in plans
-        for trial in plan.trials(trials or plan.n_trials, engine)
-        if methods == "all" or trial.method.is_road == (methods == "road")
-    ]
-    planned = cost.part(planned, index, number)
+    planned = cost.part(_of_methods(methods, plans, trials, engine), index, number)
     workers = joblib.cpu_count() if jobs is None else joblib.effective_n_jobs(jobs)
     with _telling_what_is_saved(planned, out):
         _run_trials(planned, trials or max(plan.n_trials for plan in plans), out, workers, data, quiet)
     if not quiet:
         typer.echo(f"{plural(len(planned), 'row')}: {out}")
         typer.echo(f"to make the page: roadict report {out}")
+
+
+def _of_methods(methods: str, plans: "list[Experiment]", trials: int | None, engine: str) -> "list[Trial]":
+    """Trials of the plans by ROAD, by the others, or by all methods."""
+    planned = [
+        trial
+        for plan in plans
+        for trial in plan.trials(trials or plan.n_trials, engine)
+        if methods == "all" or trial.method.is_road == (methods == "road")
+    ]
+    if not planned:  # as of the ablation, all of whose methods count as others
+        names = ", ".join(plan.name for plan in plans)
+        raise ValueError(f"--methods {methods} leaves nothing of {names} to run; leave out --methods")
+    return planned
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -129,24 +143,31 @@ def report(
 ) -> None:
     """Write the results to one self-contained page, DIR/report.html."""
     require("roadict report", *PAGES, extra="experiments")
-    from roadict.experiments.page import make_page, shown_verdicts
-    from roadict.experiments.rows import read_folders, unwritable
+    from roadict.experiments.page import make_report
+    from roadict.experiments.rows import naming_lines, read_folders, unwritable
     from roadict.files.atomic import atomic_write
 
     given = folders or [DEFAULT_FOLDER]
     rows = read_folders(given)
     target = out or given[0] / "report.html"
     check_output(target, (".html",))
-    page, judged = make_page(rows, given), shown_verdicts(rows)
+    if not quiet and len(rows) > MANY_ROWS:
+        typer.echo(f"judging {len(rows):,} rows ...", err=True)
+    with naming_lines(given):
+        made = make_report(rows, given)
     try:
         with atomic_write(target) as file:
-            file.write(page.encode())
+            file.write(made.page.encode())
     except OSError as failure:
         raise unwritable(target, failure) from None
     if quiet:
         return
     with telling_what_was_written([target]):
-        for verdict in judged:
+        if hidden := made.left_out:
+            are, they_are = agree(hidden), agree(hidden, "it is", "they are")
+            reasons = "of other settings, code or pictures, or of trials that another engine repeated"
+            typer.echo(f"{hidden:,} of {len(rows):,} rows {are} not shown: {they_are} {reasons}", err=True)
+        for verdict in made.verdicts:
             incomplete = f" ({verdict.rows} of {verdict.planned} rows)" if verdict.rows < verdict.planned else ""
             typer.echo(f"{verdict.label}: {verdict.experiment}, {verdict.claim}{incomplete}")
         typer.echo(f"page: {target}")

@@ -22,9 +22,9 @@ _TWO_STAGE = {
 }
 _PER_ENTRY = {"road-paper": 1e-6, "road-defaults": 8.5e-6, "iadmm-three": 39e-6, "iadmm-one": 39e-6}
 _ZEBRA = {
-    "road-paper-lasso": 58.0,
-    "road-lasso": 28.0,
-    "road-omp": 22.0,
+    "road-paper-lasso": 41.0,
+    "road-lasso": 22.0,
+    "road-omp": 18.0,
     "blotless-lasso": 27.0,
     "blotless-omp": 12.0,
     **dict.fromkeys(("blotless-lasso-long", "ksvd-lasso-long", "mod-lasso-long"), 25.0),

@@ -129,8 +129,8 @@ ROAD_PICTURE_PAPER = Method(
     (*pictures("road", "", "lasso").parameters, ("epsilon", 0.0), ("rho", 10.0)),
 )
 LONG = (long_run("blotless", "BLOTLESS", 120), long_run("ksvd", "K-SVD", 660), long_run("mod", "MOD", 1050))
-"""Two-stage methods on the zebra, with iterations that take the CPU time of ROAD's 100 with our ρ on a CPU, and a tenth
-more (seeds 90,500 and 90,501)."""
+"""Two-stage methods on the zebra, with iterations that take the CPU time of ROAD's 100 with our ρ on a CPU,
+or somewhat more (found on seeds 90,500 and 90,501)."""
 PICTURES = (
     BICUBIC,
     ROAD_PICTURE_PAPER,

@@ -118,8 +118,17 @@ class Section:
         return any(line.ends_early for part in self.parts for line in part.lines)
 
 
-def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
-    """Write the page.
+@dataclass(frozen=True)
+class Report:
+    """The page as HTML, the verdicts on it, and the number of rows that it does not show."""
+
+    page: str
+    verdicts: list[Verdict]
+    left_out: int
+
+
+def make_report(rows: list[Row], folders: Sequence[Path]) -> Report:
+    """Judge the rows and write the page.
 
     Parameters
     ----------
@@ -130,8 +139,7 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
 
     Returns
     -------
-    str
-        HTML.
+    Report
     """
     selected, left_out = current(rows, EXPERIMENTS.values())
     if not selected:
@@ -141,9 +149,10 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
         )
     found = {name: of_experiment(selected, name) for name in EXPERIMENTS}
     sections = [_section(EXPERIMENTS[name], own, folders) for name, own in found.items() if own]
-    judged = [verdict for section in sections if section.experiment.of_paper for verdict in section.verdicts]
+    all_judged = [verdict for section in sections for verdict in section.verdicts]
+    judged = [verdict for verdict in all_judged if EXPERIMENTS[verdict.experiment].of_paper]
     number = Counter(verdict.outcome for verdict in judged if not verdict.tentative)
-    return render(
+    page = render(
         "experiments",
         "report.html",
         sections=sections,
@@ -159,6 +168,7 @@ def make_page(rows: list[Row], folders: Sequence[Path]) -> str:
         found=f"{FOUND:g}",
         doubts=[*unjudged(selected, judged), *doubts(selected)],
     )
+    return Report(page, all_judged, left_out)
 
 
 def _section(experiment: Experiment, rows: list[Row], folders: Sequence[Path]) -> Section:
@@ -338,8 +348,3 @@ def _pictures(
         return {name: picture for name, (picture, _) in found.items()}, 0.0
     compared, full = with_differences(found, original)
     return {"original": shown("original", None, original)} | compared, full
-
-
-def shown_verdicts(rows: list[Row]) -> list[Verdict]:
-    """Verdicts from the rows on the page."""
-    return verdicts(current(rows, EXPERIMENTS.values())[0])

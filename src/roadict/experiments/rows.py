@@ -1,12 +1,14 @@
 """Rows in a file: one JSON line per finished trial, safe against kills, a full disk and concurrent runs."""
 
+import codecs
 import contextlib
 import errno
 import gzip
+import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,22 @@ PACKED = ".jsonl.gz"
 _POLL_SECONDS = 0.02
 
 
+class RowError(ValueError):
+    """A row is refused; ``naming_lines`` names its place.
+
+    Parameters
+    ----------
+    row : Row
+    problem : str
+        The field, its value and its bound.
+    """
+
+    def __init__(self, row: Row, problem: str) -> None:
+        experiment = row["settings"]["experiment"]
+        super().__init__(f"row {row['key']} of {experiment}: {problem}; remove it and run reproduce again")
+        self.key, self.problem = row["key"], problem
+
+
 def read_rows(path: Path) -> list[Row]:
     r"""Read the rows of a file; an incomplete last line, left by a kill, is skipped.
 
@@ -31,8 +49,29 @@ def read_rows(path: Path) -> list[Row]:
     >>> read_rows(path)
     [{'key': 'a'}]
     """
-    complete, _, _ = _content(path).rpartition(b"\n")
-    return [_parse(path, number, line) for number, line in enumerate(complete.split(b"\n"), 1) if line.strip()]
+    return [row for _, row in _numbered(path)]
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield the numbers of lines, and their rows."""
+    complete, newline, rest = _content(path).rpartition(b"\n")
+    if rest.strip() and not newline:
+        raise _incomplete(path, rest)
+    for number, line in enumerate(complete.split(b"\n"), 1):
+        if line.strip():
+            yield number, _parse(path, number, line)
+
+
+def _incomplete(path: Path, line: bytes) -> ValueError:
+    """Make an error for a file that is one line without an end, as if its newlines had been lost."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)  # which may end within a character
+    except UnicodeDecodeError:
+        return _not_text(path, 1)
+    return ValueError(
+        f"{path} is one line without a newline at its end, so it is incomplete; copy the file again, or remove it and "
+        "run reproduce again"
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -48,11 +87,14 @@ def read_folder(folder: Path) -> list[Row]:
     """Read the rows of all experiments in a folder, each key once, in the order of their keys."""
     if not folder.is_dir():
         raise ValueError(f"{no_folder(folder)}; name the folder that reproduce wrote to")
-    files = sorted([*folder.glob("*.jsonl"), *folder.glob(f"*{PACKED}")])
-    rows = {row["key"]: row for path in files for row in read_rows(path)}
+    rows = {row["key"]: row for path in _files(folder) for row in read_rows(path)}
     if not rows:
         raise ValueError(f"{folder} holds no rows (*.jsonl); run roadict reproduce NAME --out {folder} first")
     return [rows[key] for key in sorted(rows)]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.jsonl"), *folder.glob(f"*{PACKED}")])
 
 
 def read_folders(folders: Iterable[Path]) -> list[Row]:
@@ -62,6 +104,19 @@ def read_folders(folders: Iterable[Path]) -> list[Row]:
         for row in read_folder(folder):
             rows.setdefault(row["key"], row)
     return [rows[key] for key in sorted(rows)]
+
+
+@contextlib.contextmanager
+def naming_lines(folders: Iterable[Path]) -> Iterator[None]:
+    """Name file and line in errors about rows that ``read_folders`` has read from these folders."""
+    try:
+        yield
+    except RowError as error:
+        for folder in folders:
+            places = [(path, at) for path in _files(folder) for at, row in _numbered(path) if row["key"] == error.key]
+            if places:  # of lines with the same key, the last one counts
+                raise _refusal(*places[-1], error.problem) from None
+        raise
 
 
 def pack(rows: Iterable[Row]) -> bytes:
@@ -84,18 +139,38 @@ def code_of(row: Row) -> str:
 
 def _parse(path: Path, number: int, line: bytes) -> Row:
     try:
-        row = json.loads(line)
+        row = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise _not_text(path, number) from None
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict) or not isinstance(row.get("key"), str):
         raise ValueError(f"{path}, line {number}, is not a row of roadict reproduce; remove that line")
+    if isinstance(row.get("settings"), dict) and row["key"] != (key := _key(row["settings"])):
+        problem = f"key is {json.dumps(row['key'])}, must be {json.dumps(key)}, the digest of the settings"
+        raise _refusal(path, number, problem)
     return row
 
 
+def _key(settings: Row) -> str:
+    """Digest of all settings, as ``Trial.key`` computes it: rows of other code and plans, too, have their own in it."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def _not_text(path: Path, number: int) -> ValueError:
+    return ValueError(f"{path}, line {number}, is not UTF-8 text; save the file as UTF-8, or remove that line")
+
+
+def _refusal(path: Path, number: int, problem: str) -> ValueError:
+    packed = path.name.endswith(PACKED)
+    remedy = "copy the file again" if packed else "remove that line and run reproduce again"
+    return ValueError(f"{path}, line {number}: {problem}; {remedy}")
+
+
 def unwritable(path: Path, failure: OSError) -> OSError:
-    """Make a one-line error with the reason and the remedy."""
+    """Make a one-line error with the reason and the remedy, for rows, pictures and the page."""
     full = failure.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-    remedy = "free some space: the same command then resumes" if full else "choose another folder with --out"
+    remedy = "free some space, and run the same command again" if full else "choose another place with --out"
     if isinstance(failure, FileExistsError | NotADirectoryError | PermissionError):
         return OSError(f"{path_problem(path.parent, failure)}; {remedy}")
     return OSError(f"{path} cannot be written ({failure.strerror}); {remedy}")

@@ -24,6 +24,7 @@ from roadict.experiments.provenance import commit
 from roadict.experiments.rows import Row, RowFile, code_of, read_rows, unwritable
 from roadict.experiments.trial import Failed, Finished, execute_batch
 from roadict.files.atomic import atomic_write
+from roadict.wording import of
 
 PACKAGES = ("roadict", "numpy", "scipy", "numba", "scikit-learn", "scikit-image")
 GPU_PACKAGES = ("torch", "triton")
@@ -71,7 +72,7 @@ def run(
     data: Path | None = None,
     finished: Callable[[Trial], None] | None = None,
 ) -> None:
-    """Run trials and append their rows.
+    """Run trials and append their rows; an error for those that failed comes when all others are done.
 
     Parameters
     ----------
@@ -92,6 +93,7 @@ def run(
     shared = [trial for trial in trials if _shares_gpu(trial)]
     others = [[trial] for trial in trials if not _shares_gpu(trial)]
     on_gpu = max(1, jobs // JOBS_PER_GPU_PROCESS)
+    failures: list[Failed] = []
     for n_jobs, parts, n_workers in ((on_gpu, batches(shared, on_gpu), jobs // on_gpu), (jobs, others, 0)):
         calls = (
             joblib.delayed(_execute)(batch, data, os.getpid(), platform.node(), n_workers)
@@ -99,12 +101,15 @@ def run(
         )
         # Dispatched one by one and written by this process, so that a backend on other machines needs no shared disk.
         for results, failed in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(calls):
+            failures += [failed] * (failed is not None)
             for done in results:
-                _save(done, folder, files[done.trial.experiment], planned)
-                report(done.trial)
-            if failed is not None:
-                names = "; ".join(map(_named, failed.trials))
-                raise ValueError(f"{names} failed ({failed.reason}); the rows of the others are saved")
+                if _is_finite(done.result):
+                    _save(done, folder, files[done.trial.experiment], planned)
+                    report(done.trial)
+                else:
+                    failures.append(Failed((done.trial,), f"gave a number that is not finite: {done.result}"))
+    if failures:
+        raise ValueError(_told(failures, len(trials)))
 
 
 def _without_rows(
@@ -160,6 +165,15 @@ def _execute(
     ], failed
 
 
+def _told(failures: list[Failed], total: int) -> str:
+    """Say how many trials failed, and why the first did."""
+    failed = [trial for failure in failures for trial in failure.trials]
+    first = f"{_named(failed[0])} ({failures[0].reason})"
+    which = ", first" if len(failed) > 1 else ":"
+    saved = "; the rows of the others are saved" if len(failed) < total else ""
+    return f"{of(len(failed), total, 'trial')} failed{which} {first}{saved}"
+
+
 def _named(trial: Trial) -> str:
     return f"{trial.experiment}, {trial.panel}, {trial.method.name}, seed {trial.seed}"
 
@@ -200,11 +214,16 @@ def _init_worker(parent: int) -> None:
     _exit_with_parent(parent)
 
 
-def _save(done: Finished, folder: Path, file: RowFile, planned: int) -> None:
+def _is_finite(result: dict[str, Any]) -> bool:
+    """Whether all numbers are finite: JSON has no others."""
     try:
-        json.dumps(done.result, allow_nan=False)
+        json.dumps(result, allow_nan=False)
     except ValueError:
-        raise ValueError(f"{_named(done.trial)} gave a number that is not finite ({done.result})") from None
+        return False
+    return True
+
+
+def _save(done: Finished, folder: Path, file: RowFile, planned: int) -> None:
     key = done.trial.key()
     for ending, picture in done.pictures.items():  # before their row, so that a row always has its pictures
         path = folder / PICTURES / f"{key}{ending}.png"

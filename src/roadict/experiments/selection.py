@@ -2,16 +2,70 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
 from roadict.experiments.plan import Experiment
 from roadict.experiments.provenance import ROOTS, sources_digest
-from roadict.experiments.rows import Row, code_of
+from roadict.experiments.rows import Row, RowError, code_of
 
-MAX_VALUE = 1e6
-"""Far above any error or PSNR."""
+MAX_TRIALS = 1_000
+"""Of ``reproduce --trials``, ten times the published: more take minutes to plan, and may reach the seeds of tuning."""
+MAX_SECONDS = 1_000_000
+"""CPU seconds of a trial: eleven days."""
+MAX_PSNR = 1_000
+"""Far above any, in decibels: rounding alone leaves some 320."""
+MAX_SHOWN = 40
+"""Characters of a value in a message."""
+_MISSING = object()
+_Rule = tuple[Callable[[Any], bool], str]
+"""Whether a value is allowed, and what must hold, in words."""
+
+
+def _number(low: int, high: int) -> _Rule:
+    def holds(value: Any) -> bool:
+        return type(value) in (int, float) and low <= value <= high  # False for NaN
+
+    return holds, f"a number from {low:,} to {high:,}"
+
+
+def _is_point(point: Any) -> bool:
+    in_range, _ = _ERROR
+    return isinstance(point, list | tuple) and len(point) == 2 and _is_positive(point[0]) and in_range(point[1])
+
+
+def _is_positive(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+_TEXT: _Rule = (lambda value: isinstance(value, str), "text")
+_ERROR = _number(0, 1)
+_POINT: _Rule = (_is_point, "[iteration, error], a whole number from 1 on and a number from 0 to 1")
+_EVERY: dict[str, _Rule] = {
+    "settings.seed": (lambda value: type(value) is int, "a whole number"),
+    "settings.engine": _TEXT,
+    "seconds.cpu": _number(0, MAX_SECONDS),
+    "versions": (
+        lambda value: isinstance(value, dict) and all(isinstance(number, str) for number in value.values()),
+        "names of packages with their versions as text",
+    ),
+    "machine": _TEXT,
+}
+_RECOVERY: dict[str, _Rule] = {"result.error": _ERROR, "result.error_greedy": _ERROR}
+_TRACED: dict[str, _Rule] = {
+    "result.trace": (lambda value: isinstance(value, list) and bool(value), "a list of points")
+}
+_PICTURE: dict[str, _Rule] = {"result.psnr": _number(-MAX_PSNR, MAX_PSNR)}
+_OPTIONAL: dict[str, _Rule] = {
+    "settings.problem.digest": _TEXT,
+    "commit": _TEXT,
+    "trials": (
+        lambda value: _is_positive(value) and value <= MAX_TRIALS,
+        f"a whole number from 1 to {MAX_TRIALS:,}",
+    ),
+}
+"""Fields by the names of their dicts and their own."""
 
 
 def current(rows: Iterable[Row], experiments: Iterable[Experiment]) -> tuple[list[Row], int]:
@@ -92,42 +146,32 @@ def _method(row: Row) -> tuple[str, str]:
 
 def _check(row: Row) -> None:
     """Refuse a row of the current plans that is not what reproduce writes."""
-    settings, result = row["settings"], row.get("result")
-    measures = ("error", "error_greedy") if "n_samples" in settings["problem"] else ("psnr",)
-    seconds = row.get("seconds")
-    valid = (
-        type(settings.get("seed")) is int
-        and isinstance(settings.get("engine"), str)
-        and isinstance(settings["problem"].get("digest", ""), str)
-        and isinstance(result, dict)
-        and all(_is_number(result.get(name)) for name in measures)
-        and (not settings["problem"].get("trace") or _is_trace(result.get("trace")))
-        and isinstance(seconds, dict)
-        and _is_number(seconds.get("cpu"))
-        and isinstance(row.get("versions"), dict)
-        and all(isinstance(number, str) for number in row["versions"].values())
-        and isinstance(row.get("machine"), str)
-        and isinstance(row.get("commit", ""), str)
-        and type(row.get("trials", 0)) is int
-    )
-    if not valid:
-        raise ValueError(
-            f"the row {row['key']} of {settings['experiment']} is not as roadict reproduce writes it: something is "
-            "missing or out of range; remove that line and run reproduce again"
-        )
+    problem = row["settings"]["problem"]
+    rules = _EVERY | (_RECOVERY if "n_samples" in problem else _PICTURE) | (_TRACED if problem.get("trace") else {})
+    for name, rule in rules.items():
+        _require(row, name, _value(row, name), rule)
+    for name, rule in _OPTIONAL.items():
+        if (value := _value(row, name)) is not _MISSING:
+            _require(row, name, value, rule)
+    if problem.get("trace"):
+        for index, point in enumerate(row["result"]["trace"]):
+            _require(row, f"result.trace[{index}]", point, _POINT)
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= MAX_VALUE  # False for NaN
+def _require(row: Row, name: str, value: Any, rule: _Rule) -> None:
+    holds, bound = rule
+    if not holds(value):
+        shown = "missing" if value is _MISSING else json.dumps(value, default=repr)
+        shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}..."
+        raise RowError(row, f"{name} is {shown}, must be {bound}")
 
 
-def _is_trace(trace: Any) -> bool:
-    return (
-        isinstance(trace, list)
-        and bool(trace)
-        and all(isinstance(point, (list, tuple)) and len(point) == 2 for point in trace)
-        and all(_is_number(at) and at >= 1 and _is_number(error) for at, error in trace)
-    )
+def _value(row: Row, name: str) -> Any:
+    """Value of a field, whose name has a dot between each dict and its entry."""
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
+    return value
 
 
 def _digest(row: Row) -> str:
