@@ -152,7 +152,7 @@ def _of_the_ingredients(problems: dict[str, Found]) -> Verdict:
 def in_points(gain: Gain) -> str:
     """Difference of shares in percentage points, with two standard errors."""
     share = gain.difference
-    return f"{round(100 * share.value) + 0:+d} ± {100 * (share.high - share.value):.0f}".replace("-", "−")
+    return f"{round(100 * share.value):+d} ± {100 * (share.high - share.value):.0f}".replace("-", "−")
 
 
 def _several(ingredients: list[str]) -> bool:
